@@ -38,26 +38,27 @@ NBAR_ABI_ASSERT(NBAR_SLOTS_MAX <= NBAR_SENDS_MAX && NBAR_SLOTS_MAX <= NBAR_PEERS
  * Each file expands only the columns that it needs, so a NIC holds no help texts.
  */
 #define NBFW_ALGS(X)                                                                             \
-	X(PAIRWISE, "pairwise", "", 0, 0, 0, 0, NBAR_SIZE_MAX, pairwise(w, size, rank),          \
+	X(PAIRWISE, "pairwise", "", 0, 0, 0, 0, NBAR_SIZE_MAX, plan_pairwise(w, size, rank),     \
 	  "exchange among 2^k ranks; each other rank joins one of them",                         \
 	  "Buntinas, Panda, Sadayappan 2001")                                                    \
 	X(DISSEMINATION, "dissemination", ":N", 1, 16, 1, 3, NBAR_SIZE_MAX,                      \
-	  dissemination(w, size, rank, n),                                                       \
+	  plan_dissemination(w, size, rank, n),                                                  \
 	  "each rank signals N others a round",                                                  \
 	  "Hensgen, Finkel, Manber 1988; Hoefler, Mehlan, Mietke, Rehm 2006")                    \
-	X(MCS, "mcs", "", 0, 0, 0, 0, NBAR_SIZE_MAX, trees(w, size, rank, 4, 2),                 \
+	X(MCS, "mcs", "", 0, 0, 0, 0, NBAR_SIZE_MAX, plan_trees(w, size, rank, 4, 2),            \
 	  "arrival up a tree of 4 ways, release down a tree of 2 ways",                          \
 	  "Mellor-Crummey, Scott 1991, 3.5")                                                     \
-	X(TOURNAMENT, "tournament", "", 0, 0, 0, 0, NBAR_SIZE_MAX, knockout(w, size, rank, true), \
+	X(TOURNAMENT, "tournament", "", 0, 0, 0, 0, NBAR_SIZE_MAX,                               \
+	  plan_knockout(w, size, rank, true),                                                    \
 	  "rounds of pairs: a loser signals its winner, rank 0 wins",                            \
 	  "Hensgen, Finkel, Manber 1988; Mellor-Crummey, Scott 1991, 3.4")                       \
-	X(BINOMIAL, "binomial", "", 0, 0, 0, 0, NBAR_SIZE_MAX, knockout(w, size, rank, false),   \
+	X(BINOMIAL, "binomial", "", 0, 0, 0, 0, NBAR_SIZE_MAX, plan_knockout(w, size, rank, false),\
 	  "up a binomial tree to rank 0, and down again",                                        \
 	  "Hoefler, Mehlan, Mietke, Rehm 2004")                                                  \
-	X(LINEAR, "linear", "", 0, 0, 0, 0, NBFW_ROOT_MAX, trees(w, size, rank, size, size),     \
+	X(LINEAR, "linear", "", 0, 0, 0, 0, NBFW_ROOT_MAX, plan_trees(w, size, rank, size, size),\
 	  "all ranks signal rank 0, which then signals all",                                     \
 	  "Meyer, Elster 2011")                                                                  \
-	X(TREE, "tree", ":K", 1, 16, 2, 4, NBAR_SIZE_MAX, trees(w, size, rank, n, n),            \
+	X(TREE, "tree", ":K", 1, 16, 2, 4, NBAR_SIZE_MAX, plan_trees(w, size, rank, n, n),       \
 	  "up a tree of K ways to rank 0, and down again",                                       \
 	  "Buntinas, Panda, Sadayappan 2001: gather and broadcast")
 

@@ -131,7 +131,7 @@ void nbfw_hear(struct nbfw_state *s, const struct nbar_plan *p, uint32_t slot)
 
 /* R3: enters steps as far as the received tokens allow. Sends lie in step order, so all released
  * sends form one range; the caller has set its begin, send_first. */
-static void advance(struct nbfw_state *s, const struct nbar_plan *p, struct nbfw_action *a)
+static void engine_advance(struct nbfw_state *s, const struct nbar_plan *p, struct nbfw_action *a)
 {
 	const struct nbar_step *steps = nbfw_plan_steps(p);
 	const uint32_t *set = word_of(s, s->epoch & 1, 0);
@@ -171,8 +171,8 @@ static void advance(struct nbfw_state *s, const struct nbar_plan *p, struct nbfw
 
 /* R6: a failure is final, is reported once, and is passed on to all members that would wait for
  * this one. */
-static void fail(struct nbfw_state *s, const struct nbar_plan *p, struct nbfw_action *a,
-		 uint8_t cause, uint32_t failed_rank)
+static void engine_fail(struct nbfw_state *s, const struct nbar_plan *p, struct nbfw_action *a,
+			uint8_t cause, uint32_t failed_rank)
 {
 	uint32_t epoch = s->running ? s->epoch : s->epoch + 1;
 
@@ -200,7 +200,7 @@ static void on_start(struct nbfw_state *s, const struct nbar_plan *p, struct nbf
 	a->timer = NBFW_ARM;
 	a->send_epoch = s->epoch;
 	a->send_end = p->nstep ? nbfw_plan_step(p, 0)->nsend : 0;
-	advance(s, p, a);
+	engine_advance(s, p, a);
 }
 
 /* True if the sender of t is the source of slot t->slot. */
@@ -237,7 +237,7 @@ static void on_token(struct nbfw_state *s, const struct nbar_plan *p, const stru
 		a->send_first = a->send_end = st->first_send + st->nsend;
 		a->send_epoch = s->epoch;
 		s->want++;
-		advance(s, p, a);
+		engine_advance(s, p, a);
 	}
 }
 
@@ -311,7 +311,7 @@ static void on_abort(struct nbfw_state *s, const struct nbar_plan *p, const stru
 		 has(s, t->epoch & 1, t->slot))
 		a->verdict = NBFW_STALE;
 	else
-		fail(s, p, a, (uint8_t)t->info, t->arg);
+		engine_fail(s, p, a, (uint8_t)t->info, t->arg);
 }
 
 static void on_timeout(struct nbfw_state *s, const struct nbar_plan *p, struct nbfw_action *a)
@@ -330,7 +330,7 @@ static void on_timeout(struct nbfw_state *s, const struct nbar_plan *p, struct n
 		uint32_t silent = nbfw_missing_next(s, s->want, end, false);
 
 		if (silent < end) {
-			fail(s, p, a, NBAR_STATUS_SILENT, nbfw_plan_recv(p, silent)->src);
+			engine_fail(s, p, a, NBAR_STATUS_SILENT, nbfw_plan_recv(p, silent)->src);
 			return;
 		}
 		clear(s, SET_HEARD);
@@ -354,7 +354,7 @@ static void on_leave(struct nbfw_state *s, const struct nbar_plan *p, uint8_t ca
 		a->verdict = NBFW_BAD;
 		return;
 	}
-	fail(s, p, a, cause, p->rank);
+	engine_fail(s, p, a, cause, p->rank);
 	/* R7: no ABORT, because every member closes sooner or later. A member that still waits
 	 * sends a PULL, and the answer names the cause. */
 	if (orderly)

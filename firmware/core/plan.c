@@ -45,7 +45,7 @@ static void add_recv(struct writer *w, uint32_t src)
  * Each other rank r signals rank r - half before that exchange, and rank r - half releases rank r
  * after it.
  */
-static void pairwise(struct writer *w, uint32_t size, uint32_t rank)
+static void plan_pairwise(struct writer *w, uint32_t size, uint32_t rank)
 {
 	uint32_t half = 1, extra, joined;
 
@@ -82,7 +82,7 @@ static void pairwise(struct writer *w, uint32_t size, uint32_t rank)
  * n of its receiver. The plan leaves out a multiple of the distance that is not below size: such a
  * signal would return to its sender, or tell its receiver nothing new.
  */
-static void dissemination(struct writer *w, uint32_t size, uint32_t rank, uint32_t ways)
+static void plan_dissemination(struct writer *w, uint32_t size, uint32_t rank, uint32_t ways)
 {
 	for (uint32_t distance = 1; distance < size; distance *= ways + 1) {
 		add_step(w);
@@ -107,7 +107,7 @@ static uint32_t children(uint32_t size, uint32_t rank, uint32_t ways)
  * Arrivals go up a tree of `up` ways to rank 0. The release goes down a tree of `down` ways. A rank
  * has a slot for each child in the first tree, then one slot for its parent in the second tree.
  */
-static void trees(struct writer *w, uint32_t size, uint32_t rank, uint32_t up, uint32_t down)
+static void plan_trees(struct writer *w, uint32_t size, uint32_t rank, uint32_t up, uint32_t down)
 {
 	uint32_t arrive = children(size, rank, up), wake = children(size, rank, down);
 
@@ -136,7 +136,7 @@ static void trees(struct writer *w, uint32_t size, uint32_t rank, uint32_t up, u
  * winner. The release fills the slot after the rounds that the loser has won. The code counts these
  * rounds, because the loser may have had no opponent in some of them.
  */
-static void knockout(struct writer *w, uint32_t size, uint32_t rank, bool rounds)
+static void plan_knockout(struct writer *w, uint32_t size, uint32_t rank, bool rounds)
 {
 	uint32_t bit = 1, round = 0;
 
@@ -165,7 +165,7 @@ static void knockout(struct writer *w, uint32_t size, uint32_t rank, bool rounds
 }
 
 /* Adds the steps of one rank. alg has passed nbfw_alg_plans. */
-static void generate(struct writer *w, struct nbfw_alg alg, uint32_t size, uint32_t rank)
+static void plan_generate(struct writer *w, struct nbfw_alg alg, uint32_t size, uint32_t rank)
 {
 	const uint32_t n = alg.n;
 
@@ -190,7 +190,7 @@ int32_t nbfw_plan_generate(struct nbfw_alg alg, uint32_t size, uint32_t rank, vo
 		return -NBFW_EINVAL;
 	if (rank >= size || size > nbfw_alg_row(alg.kind)->limit)
 		return -NBFW_ERANGE;
-	generate(&w, alg, size, rank);
+	plan_generate(&w, alg, size, rank);
 
 	const struct nbar_plan head = { NBAR_PLAN_MAGIC, rank, size, w.nstep, w.nsend, w.nrecv };
 	int32_t length = (int32_t)nbfw_plan_length(&head);
@@ -201,6 +201,6 @@ int32_t nbfw_plan_generate(struct nbfw_alg alg, uint32_t size, uint32_t rank, vo
 	w = (struct writer){ .step = (struct nbar_step *)(p + 1) };
 	w.send = (struct nbar_send *)(w.step + head.nstep);
 	w.recv = (struct nbar_recv *)(w.send + head.nsend);
-	generate(&w, alg, size, rank);
+	plan_generate(&w, alg, size, rank);
 	return length;
 }

@@ -245,13 +245,13 @@ int nbnic_group_open(struct nbnic *nic, struct nbnic_group *g)
 	return 0;
 }
 
-static void put32(uint8_t *at, uint32_t v)
+static void group_put32(uint8_t *at, uint32_t v)
 {
 	for (uint32_t i = 0; i < 4; i++)
 		at[i] = (uint8_t)(v >> (8 * i));
 }
 
-static uint32_t get32(const uint8_t *at)
+static uint32_t group_get32(const uint8_t *at)
 {
 	return at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
 }
@@ -274,18 +274,18 @@ void nbnic_group_endpoint(const struct nbnic *nic, const struct nbnic_group *g,
 
 	*out = (struct nbar_endpoint){ { 0 } };
 	for (uint32_t i = 0; i < 8; i++)
-		put32(out->byte + 4 * i, word[i]);
+		group_put32(out->byte + 4 * i, word[i]);
 	__builtin_memcpy(out->byte + 32, nic->addr.byte, NBNIC_ADDR_SIZE);
 }
 
 bool nbnic_endpoint_addr(const struct nbar_endpoint *endpoint, uint16_t wire,
 			 struct nbnic_addr *out, uint32_t *rank)
 {
-	if (get32(endpoint->byte) != ENDPOINT_MAGIC ||
-	    get32(endpoint->byte + 4) != (NBFW_FRAME_VERSION | (uint32_t)wire << 16))
+	if (group_get32(endpoint->byte) != ENDPOINT_MAGIC ||
+	    group_get32(endpoint->byte + 4) != (NBFW_FRAME_VERSION | (uint32_t)wire << 16))
 		return false;
 	__builtin_memcpy(out->byte, endpoint->byte + 32, NBNIC_ADDR_SIZE);
-	*rank = get32(endpoint->byte + 12);
+	*rank = group_get32(endpoint->byte + 12);
 	return true;
 }
 
@@ -296,18 +296,18 @@ static const char *endpoint_refused(const struct nbnic *nic, const struct nbnic_
 {
 	const uint8_t *b = endpoint->byte;
 
-	if (get32(b) != ENDPOINT_MAGIC || get32(b + 8) == 0)
+	if (group_get32(b) != ENDPOINT_MAGIC || group_get32(b + 8) == 0)
 		return "not the endpoint address of a NIC";
-	if ((get32(b + 4) & 0xffff) != NBFW_FRAME_VERSION)
+	if ((group_get32(b + 4) & 0xffff) != NBFW_FRAME_VERSION)
 		return "its NIC speaks another version of the protocol";
-	if (get32(b + 4) >> 16 != nic->wire)
+	if (group_get32(b + 4) >> 16 != nic->wire)
 		return "its NIC is on another kind of wire";
-	if (get32(b + 16) != g->size || get32(b + 20) != g->digest)
+	if (group_get32(b + 16) != g->size || group_get32(b + 20) != g->digest)
 		return "it was opened with another size, algorithm or tag";
 	*out = (struct nbnic_peer){
-		.rank = get32(b + 12),
-		.handle = get32(b + 8),
-		.cookie = get32(b + 24) | (uint64_t)get32(b + 28) << 32,
+		.rank = group_get32(b + 12),
+		.handle = group_get32(b + 8),
+		.cookie = group_get32(b + 24) | (uint64_t)group_get32(b + 28) << 32,
 	};
 	__builtin_memcpy(out->addr.byte, b + 32, NBNIC_ADDR_SIZE);
 	return out->rank < g->size && out->rank != g->rank ? NULL

@@ -40,7 +40,7 @@ static void hear_alive(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
 	}
 }
 
-static void fire(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
+static void pass_fire(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
 {
 	static const struct nbfw_event timeout = { .type = NBFW_EV_TIMEOUT };
 
@@ -88,7 +88,7 @@ static void sweep_sooner(struct nbnic *nic, const struct nbnic_group *g)
  * be due, but at most once per sweep_interval. Each sweep begins one index later than the last
  * sweep. So each group is sometimes the first to send PULLs, even if the receive queue of a peer
  * has room for only one. */
-static bool sweep(struct nbnic *nic, uint64_t now)
+static bool pass_sweep(struct nbnic *nic, uint64_t now)
 {
 	bool fired = false;
 
@@ -118,7 +118,7 @@ static bool sweep(struct nbnic *nic, uint64_t now)
 			continue;
 		}
 		fired = true;
-		fire(nic, g, now);
+		pass_fire(nic, g, now);
 		cost += SWEEP_COST_FIRED + g->plan->nrecv / SWEEP_COST_SLOTS;
 	}
 	nic->sweeping = nic->sweep_left > 0;
@@ -247,7 +247,7 @@ static uint32_t serve_asks(struct nbnic *nic, uint32_t most, uint64_t now)
 
 /* Visits a group: sends its waiting frames, then starts its posted barriers, with at most `limit`
  * frames in all. Returns the number of frames sent, or 1 if there were none. */
-static uint32_t visit(struct nbnic *nic, struct nbnic_group *g, uint32_t limit, uint64_t now)
+static uint32_t pass_visit(struct nbnic *nic, struct nbnic_group *g, uint32_t limit, uint64_t now)
 {
 	uint32_t before = nic->used.frames;
 	uint32_t done = nbnic_send_some(nic, g, limit);
@@ -283,7 +283,7 @@ static bool serve_sends(struct nbnic *nic, uint32_t left, uint64_t now)
 
 		if (fresh)
 			limit = smaller(nbnic_frames_left(nic) - nic->quota, nic->quota);
-		uint32_t cost = visit(nic, g, smaller(limit, NBNIC_QUANTUM), now);
+		uint32_t cost = pass_visit(nic, g, smaller(limit, NBNIC_QUANTUM), now);
 
 		any = true;
 		if (!fresh)
@@ -333,7 +333,7 @@ static void end_pass(struct nbnic *nic)
 /* Not inline: on the path of a token no work waits, so this code would only lengthen the path. */
 __attribute__((noinline)) static bool serve(struct nbnic *nic, uint64_t now)
 {
-	bool any = sweep(nic, now);
+	bool any = pass_sweep(nic, now);
 
 	nic->full = false; /* the wire may have room again */
 	any |= end_lingering(nic, now);

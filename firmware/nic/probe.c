@@ -29,7 +29,7 @@ uint32_t nbnic_peer_find(const struct nbnic_group *g, uint32_t rank)
 }
 
 /* Begins a round of PROBEs to all peers that have not answered. */
-static void begin(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
+static void probe_begin(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
 {
 	if (g->probe.next || now < g->probe_next || g->nanswered == g->npeer)
 		return;
@@ -46,7 +46,7 @@ void nbnic_group_reach(struct nbnic *nic, struct nbnic_group *g, uint32_t rank, 
 
 	*out = (struct nbnic_reach){ .missing = g->npeer - g->nanswered };
 	if (rank == NBAR_RANK_NONE) {
-		begin(nic, g, now);
+		probe_begin(nic, g, now);
 		while (i < g->npeer && (g->reached[i] & ANSWERED))
 			i++;
 	} else {
@@ -59,7 +59,7 @@ void nbnic_group_reach(struct nbnic *nic, struct nbnic_group *g, uint32_t rank, 
 }
 
 /* Goes on with the round of a group: at most `limit` PROBEs now. Returns how many were sent. */
-static uint32_t send_some(struct nbnic *nic, struct nbnic_group *g, uint32_t limit)
+static uint32_t probe_send_some(struct nbnic *nic, struct nbnic_group *g, uint32_t limit)
 {
 	uint32_t sent = 0;
 
@@ -98,7 +98,7 @@ uint32_t nbnic_probe_serve(struct nbnic *nic, uint32_t most)
 		struct nbnic_group *g =
 			NBNIC_CONTAINER(nbnic_rota_take(&nic->probes, fresh), probe);
 
-		left -= send_some(nic, g, left < NBNIC_QUANTUM ? left : NBNIC_QUANTUM);
+		left -= probe_send_some(nic, g, left < NBNIC_QUANTUM ? left : NBNIC_QUANTUM);
 		if (g->probe_at < g->npeer)
 			nbnic_rota_add(&nic->probes, g->port, &g->probe);
 	}

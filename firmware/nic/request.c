@@ -62,7 +62,7 @@ static int check_port(struct nbnic_request *r, const struct op *op)
 				  r->device->name);
 }
 
-static int dispatch(struct nbnic_request *r, uint32_t number)
+static int request_dispatch(struct nbnic_request *r, uint32_t number)
 {
 	const struct op *op = &ops[number];
 	int rc;
@@ -76,8 +76,8 @@ static int dispatch(struct nbnic_request *r, uint32_t number)
 	return rc ? rc : op->run(r);
 }
 
-static int check_head(struct nbnic_request *r, const struct nbar_request *q, size_t length,
-		      bool truncated)
+static int request_check_head(struct nbnic_request *r, const struct nbar_request *q, size_t length,
+			      bool truncated)
 {
 	if (length < sizeof(*q))
 		return nbnic_request_fail(r, -NBAR_EBADMSG,
@@ -130,10 +130,10 @@ uint32_t nbnic_client_request(struct nbnic_client *c, const void *in, size_t len
 	r.reply->op = length >= sizeof(*q) ? q->op : 0;
 	r.reply->seq = length >= sizeof(*q) ? q->seq : 0;
 	r.reply->length = sizeof(*r.reply);
-	rc = check_head(&r, q, length, truncated);
+	rc = request_check_head(&r, q, length, truncated);
 	if (rc == 0) {
 		r.length = (uint32_t)(length - sizeof(*q));
-		rc = dispatch(&r, q->op);
+		rc = request_dispatch(&r, q->op);
 	}
 	r.reply->status = rc;
 	return r.reply->length;

@@ -168,7 +168,7 @@ int nbnic_request_group_detach(struct nbnic_request *r)
 	return 0;
 }
 
-static void forget(struct nbnic_client *c)
+static void attach_forget(struct nbnic_client *c)
 {
 	__builtin_memset(c->held, 0, sizeof(c->held));
 	c->device->user[c->owner->user].nattached--;
@@ -181,12 +181,12 @@ void nbnic_client_detach(struct nbnic_client *c, uint8_t cause)
 	for (uint32_t i = 0; i < sizeof(c->held) / sizeof(c->held[0]); i++)
 		if (c->held[i])
 			let_go(c, 64 * i, c->held[i], cause);
-	forget(c);
+	attach_forget(c);
 }
 
 void nbnic_client_detach_all(struct nbnic_client *c)
 {
 	for (struct nbnic_client *other = c->device->client; other; other = other->next)
 		if (other->owner == c)
-			forget(other);
+			attach_forget(other);
 }

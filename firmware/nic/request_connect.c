@@ -114,8 +114,8 @@ static int peers_begin(struct wire_base *w, const struct nbar_endpoint *endpoint
 	return rc;
 }
 
-static void peers_end(struct wire_base *w, const struct nbar_endpoint *endpoint, uint32_t first,
-		      uint32_t end)
+static void connect_peers_end(struct wire_base *w, const struct nbar_endpoint *endpoint,
+			      uint32_t first, uint32_t end)
 {
 	struct nbnic_addr addr;
 	uint32_t rank;
@@ -125,7 +125,7 @@ static void peers_end(struct wire_base *w, const struct nbar_endpoint *endpoint,
 			w->ops->peer_end(w, &addr);
 }
 
-static int refuse(struct nbnic_request *r, const struct connect_call *call)
+static int connect_refuse(struct nbnic_request *r, const struct connect_call *call)
 {
 	switch (call->end) {
 	case CONNECT_NO_CELL:
@@ -170,13 +170,14 @@ static int connect_all(struct nbnic_request *r, struct connect_call *call)
 	int rc = peers_begin(w, endpoint, call->req->nendpoint, &begun, &call->rank, &call->why);
 
 	if (rc) {
-		peers_end(w, endpoint, 0, begun);
+		connect_peers_end(w, endpoint, 0, begun);
 		return nbnic_request_fail(r, rc, "no way to the NIC of rank %u: %s", call->rank,
 					  call->why);
 	}
 	for_endpoints(call, run_group_connect);
-	peers_end(w, endpoint, call->first, begun); /* those that the group has not accepted */
-	return refuse(r, call);
+	connect_peers_end(w, endpoint, call->first,
+			  begun); /* those that the group has not accepted */
+	return connect_refuse(r, call);
 }
 
 int nbnic_request_group_connect(struct nbnic_request *r)
@@ -192,7 +193,7 @@ int nbnic_request_group_connect(struct nbnic_request *r)
 	nbnic_request_call(r->device, run_check, &call);
 	if (call.end == CONNECT_DONE)
 		for_endpoints(&call, run_endpoints_check);
-	rc = refuse(r, &call);
+	rc = connect_refuse(r, &call);
 	if (rc == 0)
 		rc = connect_all(r, &call);
 	if (rc)

@@ -226,8 +226,9 @@ static int check_memory(struct nbnic_request *r, size_t bytes)
 }
 
 /* Makes the group, but does not open it yet. */
-static int build(struct nbnic_request *r, const struct nbar_req_group_open *req,
-		 const struct wanted *w, const struct nbar_plan *plan, struct nbnic_group **out)
+static int group_build(struct nbnic_request *r, const struct nbar_req_group_open *req,
+		       const struct wanted *w, const struct nbar_plan *plan,
+		       struct nbnic_group **out)
 {
 	struct nbnic_device *d = r->device;
 	struct nbnic_open open = {
@@ -262,7 +263,7 @@ static int build(struct nbnic_request *r, const struct nbar_req_group_open *req,
 }
 
 /* Counts a group of this size as open, or as no longer open. */
-static void account(struct nbnic_client *c, uint32_t bytes, bool open)
+static void group_account(struct nbnic_client *c, uint32_t bytes, bool open)
 {
 	struct nbnic_device *d = c->device;
 	uint32_t one = open ? 1 : UINT32_MAX;
@@ -281,18 +282,18 @@ static int open_with(struct nbnic_request *r, const struct nbar_req_group_open *
 {
 	struct nbnic_device *d = r->device;
 	struct open_call call = { .request = r, .port = r->client->port };
-	int rc = build(r, req, w, plan, &call.group);
+	int rc = group_build(r, req, w, plan, &call.group);
 
 	if (rc)
 		return rc;
 	d->nblock++;
-	account(r->client, call.group->bytes, true);
+	group_account(r->client, call.group->bytes, true);
 	call.reply = reply_begin(r, call.group);
 	nbnic_request_call(d, run_group_open, &call);
 	if (call.rc == 0)
 		return 0;
 	d->nblock--;
-	account(r->client, call.group->bytes, false);
+	group_account(r->client, call.group->bytes, false);
 	d->platform->free(d->ctx, call.group);
 	if (call.rc == -NBAR_ENETDOWN)
 		return nbnic_request_fail(r, call.rc,
@@ -357,7 +358,7 @@ int nbnic_request_group_close(struct nbnic_request *r)
 					  "there is no group in cell %u of port %u; was it closed "
 					  "before?",
 					  req->cell, c->port->number);
-	account(c, call.bytes, false);
+	group_account(c, call.bytes, false);
 	if (r->device->platform->events_drop)
 		r->device->platform->events_drop(r->device->ctx, c->port->number, req->cell);
 	return 0;

@@ -80,8 +80,8 @@ static void run_count(void *arg, uint64_t now)
 }
 
 /* 0 if has + more is within most; otherwise the refusal. */
-static int check(struct nbnic_request *r, const char *what, uint32_t has, uint32_t more,
-		 uint32_t most)
+static int user_check(struct nbnic_request *r, const char *what, uint32_t has, uint32_t more,
+		      uint32_t most)
 {
 	if ((uint64_t)has + more <= most)
 		return 0;
@@ -99,7 +99,7 @@ int nbnic_user_check_port(struct nbnic_request *r)
 
 	for (uint32_t i = 0; i < NBNIC_USERS_MAX; i++)
 		if (d->user[i].nport && d->user[i].uid == r->client->uid)
-			return check(r, "ports", d->user[i].nport, 1, d->user_max.nport);
+			return user_check(r, "ports", d->user[i].nport, 1, d->user_max.nport);
 	return 0;
 }
 
@@ -107,18 +107,18 @@ int nbnic_user_check_attach(struct nbnic_request *r, const struct nbnic_client *
 {
 	const struct nbnic_device *d = r->device;
 
-	return check(r, "processes attached to ports", d->user[owner->user].nattached, 1,
-		     d->user_max.nattached);
+	return user_check(r, "processes attached to ports", d->user[owner->user].nattached, 1,
+			  d->user_max.nattached);
 }
 
 int nbnic_user_check_group(struct nbnic_request *r, size_t bytes)
 {
 	const struct nbnic_device *d = r->device;
 	const struct nbnic_user *u = &d->user[r->client->user];
-	int rc = check(r, "groups", u->ngroup, 1, d->user_max.ngroup);
+	int rc = user_check(r, "groups", u->ngroup, 1, d->user_max.ngroup);
 
 	if (rc)
 		return rc;
-	return check(r, "KiB of groups", (uint32_t)(u->bytes >> 10),
-		     (uint32_t)((bytes + 1023) >> 10), (uint32_t)(d->user_max.bytes >> 10));
+	return user_check(r, "KiB of groups", (uint32_t)(u->bytes >> 10),
+			  (uint32_t)((bytes + 1023) >> 10), (uint32_t)(d->user_max.bytes >> 10));
 }

@@ -23,7 +23,7 @@
  * counts as longer. */
 #define DOUBT 4u
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t rtt_least(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
@@ -37,8 +37,8 @@ static uint64_t longest(const struct nbnic *nic)
 /* Sets the interval of early PULLs. */
 static void set_every(const struct nbnic *nic, struct nbnic_group *g, uint64_t ns)
 {
-	g->rtt.every = least(ns, longest(nic));
-	g->first = least(ns, nic->interval[0]);
+	g->rtt.every = rtt_least(ns, longest(nic));
+	g->first = rtt_least(ns, nic->interval[0]);
 }
 
 void nbnic_rtt_begin(const struct nbnic *nic, struct nbnic_group *g)
@@ -70,8 +70,8 @@ static void follow(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
 	set_every(nic, g, ns < NBNIC_PULL_NS_LEAST ? NBNIC_PULL_NS_LEAST : ns);
 	if (g->first == nic->interval[0])
 		return;
-	nic->sweep_ns = least(nic->sweep_ns, g->first / NBNIC_RTT_SWEEPS);
-	nic->sweep_next = least(nic->sweep_next, now + nic->sweep_ns);
+	nic->sweep_ns = rtt_least(nic->sweep_ns, g->first / NBNIC_RTT_SWEEPS);
+	nic->sweep_next = rtt_least(nic->sweep_next, now + nic->sweep_ns);
 }
 
 /* A PULL was answered, and the answer repeats the time of this PULL. A pause of the peer must not
@@ -79,9 +79,9 @@ static void follow(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
 static void learn_answer(struct nbnic *nic, struct nbnic_group *g, uint32_t sent, uint64_t now)
 {
 	uint64_t ns = (uint64_t)(nbnic_stamp(now) - sent) << NBNIC_STAMP_SHIFT;
-	uint64_t most = least(2 * g->rtt.every, DOUBT * nic->interval[0]);
+	uint64_t most = rtt_least(2 * g->rtt.every, DOUBT * nic->interval[0]);
 
-	take_sample(&g->rtt, least(ns | 1, most));
+	take_sample(&g->rtt, rtt_least(ns | 1, most));
 	follow(nic, g, now);
 }
 
@@ -144,7 +144,7 @@ static uint64_t next_due(const struct nbnic *nic, const struct nbnic_rtt *r, uin
 {
 	uint64_t part = (now - r->begun) / WAIT_PART, ns = part > r->every ? part : r->every;
 
-	return ns < longest(nic) ? least(r->timeout, now + ns) : r->timeout;
+	return ns < longest(nic) ? rtt_least(r->timeout, now + ns) : r->timeout;
 }
 
 bool nbnic_rtt_fire(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
@@ -164,7 +164,8 @@ bool nbnic_rtt_fire(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
 	}
 	if (early && !nbnic_rota_empty(&nic->pulls)) {
 		/* The next sweep tries again, or the first one at which the pace permits PULLs. */
-		nbnic_arm(nic, g, nic->pull_left > 0 ? now + 1 : least(r->timeout, nic->pull_next));
+		nbnic_arm(nic, g,
+			  nic->pull_left > 0 ? now + 1 : rtt_least(r->timeout, nic->pull_next));
 		return true;
 	}
 	r->is_timeout = !early;

@@ -11,7 +11,7 @@ struct sink {
 	size_t size, used;
 };
 
-static void put(struct sink *s, char c)
+static void text_put(struct sink *s, char c)
 {
 	if (s->used + 1 < s->size)
 		s->out[s->used++] = c;
@@ -27,7 +27,7 @@ static void put_number(struct sink *s, uint32_t n, uint32_t base)
 		n /= base;
 	} while (n > 0);
 	while (i > 0)
-		put(s, digit[--i]);
+		text_put(s, digit[--i]);
 }
 
 void nbnic_text_format(char *out, size_t size, const char *format, va_list args)
@@ -36,13 +36,13 @@ void nbnic_text_format(char *out, size_t size, const char *format, va_list args)
 
 	for (; *format; format++) {
 		if (*format != '%') {
-			put(&s, *format);
+			text_put(&s, *format);
 			continue;
 		}
 		switch (*++format) {
 		case 's':
 			for (const char *t = va_arg(args, const char *); *t; t++)
-				put(&s, *t);
+				text_put(&s, *t);
 			break;
 		case 'u':
 			put_number(&s, va_arg(args, unsigned), 10);
@@ -54,7 +54,7 @@ void nbnic_text_format(char *out, size_t size, const char *format, va_list args)
 			int n = va_arg(args, int);
 
 			if (n < 0)
-				put(&s, '-');
+				text_put(&s, '-');
 			put_number(&s, n < 0 ? 0u - (unsigned)n : (unsigned)n, 10);
 			break;
 		}
@@ -62,7 +62,7 @@ void nbnic_text_format(char *out, size_t size, const char *format, va_list args)
 			format--;
 			break;
 		default:
-			put(&s, *format);
+			text_put(&s, *format);
 		}
 	}
 	out[s.used] = '\0';

@@ -149,7 +149,7 @@ void nbnic_why_answer(struct nbnic *nic, struct nbnic_group *g, struct nbfw_acti
 /* Tells the host which ranks are missing. With each timeout, the name of a straggler travels only
  * one member further, and the intervals between timeouts grow. So, if this member now knows another
  * name or reason, it sends one more LATER to the asker. */
-static void tell(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
+static void why_tell(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
 {
 	struct nbnic_asker *asker = &g->asker;
 	const struct nbnic_straggler *s = choose(g);
@@ -176,7 +176,7 @@ void nbnic_why_learn(struct nbnic *nic, struct nbnic_group *g, const struct nbfw
 	/* Our own host has arrived: an answer that names our rank is out of date. */
 	if (kind != NBAR_WHY_UNKNOWN && kind < NBAR_WHY_END && later->arg != g->rank)
 		note(g, later->arg, kind, clock_of(now), why_age(why));
-	tell(nic, g, now);
+	why_tell(nic, g, now);
 }
 
 /* True if the NIC of a slot has been silent for this number of intervals. */
@@ -226,5 +226,5 @@ void nbnic_why_review(struct nbnic *nic, struct nbnic_group *g, const struct nbf
 			g->straggler[kept++] = g->straggler[i];
 	g->nstragglers = kept;
 	review_silent(nic, g, a, now);
-	tell(nic, g, now);
+	why_tell(nic, g, now);
 }

@@ -71,7 +71,7 @@ struct shm_wire {
 	struct peer peer[PEERS];
 };
 
-static uint32_t sum_of(uint64_t from, const uint8_t *frame, uint32_t position)
+static uint32_t shm_sum_of(uint64_t from, const uint8_t *frame, uint32_t position)
 {
 	uint32_t word[NBFW_FRAME_SIZE / 4], sum = position ^ 0x6e626172u;
 
@@ -127,7 +127,7 @@ static bool is_stale(int dir, const char *name)
 
 /* Removes the files of killed processes. The file of a live process has a lock before it has a
  * name. */
-static void clean(int dir)
+static void shm_clean(int dir)
 {
 	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
@@ -176,7 +176,7 @@ static struct peer *peer_of(struct shm_wire *w, uint64_t id)
 }
 
 /* Reserves a slot. False: no slot is free. */
-static bool reserve(struct area *a, uint32_t *position)
+static bool shm_reserve(struct area *a, uint32_t *position)
 {
 	/* Relaxed: the sequence of the slot orders memory, this load does not. */
 	uint32_t at = __atomic_load_n(&a->tail, __ATOMIC_RELAXED);
@@ -211,7 +211,7 @@ static bool shm_transmit(struct wire_base *base, const struct nbnic_addr *to,
 
 	memcpy(&id, to->byte, sizeof(id));
 	p = peer_of(w, id);
-	if (!p || !reserve(p->area, &position)) {
+	if (!p || !shm_reserve(p->area, &position)) {
 		/* The next poll makes room in the NIC's own ring. A stopped or dead peer may never
 		 * make room: so drop frames for a peer, and other groups do not wait. */
 		if (id == w->id && p) {
@@ -224,7 +224,7 @@ static bool shm_transmit(struct wire_base *base, const struct nbnic_addr *to,
 	s = &p->area->slot[position % SLOTS];
 	s->from = w->id;
 	nbfw_token_pack(t, s->frame);
-	s->sum = sum_of(s->from, s->frame, position);
+	s->sum = shm_sum_of(s->from, s->frame, position);
 	expected = position;
 	/* Pairs with the acquire in take: the owner sees the frame. Fails if the owner has
 	 * meanwhile skipped the slot; another sender may use the slot now. */
@@ -241,7 +241,7 @@ static void slot_free(struct slot *s, uint32_t position)
 }
 
 /* Takes the next frame, if there is one. */
-static bool take(struct shm_wire *w, struct nbnic *nic, uint64_t now)
+static bool shm_take(struct shm_wire *w, struct nbnic *nic, uint64_t now)
 {
 	struct slot *s = &w->own->slot[w->head % SLOTS], got;
 	struct nbnic_addr from = { { 0 } };
@@ -252,7 +252,7 @@ static bool take(struct shm_wire *w, struct nbnic *nic, uint64_t now)
 		return false;
 	memcpy(&got, s, sizeof(got));
 	slot_free(s, w->head);
-	if (got.sum != sum_of(got.from, got.frame, w->head) ||
+	if (got.sum != shm_sum_of(got.from, got.frame, w->head) ||
 	    !nbfw_token_unpack(got.frame, sizeof(got.frame), &t)) {
 		w->base.malformed++;
 	} else {
@@ -264,7 +264,7 @@ static bool take(struct shm_wire *w, struct nbnic *nic, uint64_t now)
 }
 
 /* Skips to the next filled slot, or behind the last reserved slot. */
-static void skip(struct shm_wire *w, uint32_t reserved)
+static void shm_skip(struct shm_wire *w, uint32_t reserved)
 {
 	for (uint32_t i = 0; i < reserved; i++) {
 		struct slot *s = &w->own->slot[w->head % SLOTS];
@@ -278,7 +278,7 @@ static void skip(struct shm_wire *w, uint32_t reserved)
 }
 
 /* Looks for slots that dead or faulty peers have left. */
-static void look(struct shm_wire *w)
+static void shm_look(struct shm_wire *w)
 {
 	/* Relaxed, as in reserve. */
 	uint32_t reserved = __atomic_load_n(&w->own->tail, __ATOMIC_RELAXED) - w->head;
@@ -296,7 +296,7 @@ static void look(struct shm_wire *w)
 		slot_free(s, w->head - SLOTS);
 	}
 	if (reserved > 0 && w->stalls && w->stalled == w->head)
-		skip(w, reserved);
+		shm_skip(w, reserved);
 	w->stalls = reserved > 0;
 	w->stalled = w->head;
 }
@@ -306,11 +306,11 @@ static unsigned shm_poll(struct wire_base *base, struct nbnic *nic, uint64_t now
 	struct shm_wire *w = (struct shm_wire *)base;
 	unsigned n = 0;
 
-	while (n < budget && take(w, nic, now))
+	while (n < budget && shm_take(w, nic, now))
 		n++;
 	if (now >= w->look_at) {
 		w->look_at = now + LOOK_NS;
-		look(w);
+		shm_look(w);
 	}
 	return n;
 }
@@ -437,7 +437,7 @@ static int shm_open_wire(const char *nic, wire_option *option, void *args, struc
 	dir = dir ? dir : otherwise;
 	rc = dir_open(w, nic, dir);
 	if (rc == 0) {
-		clean(w->dir);
+		shm_clean(w->dir);
 		rc = own_make(w);
 		if (rc < 0)
 			log_error(

@@ -55,7 +55,7 @@ static bool is_near(const union udp_name *n)
 	return IN6_IS_ADDR_LINKLOCAL(&n->in6.sin6_addr);
 }
 
-static enum choice judge(const struct udp_local *l)
+static enum choice address_judge(const struct udp_local *l)
 {
 	bool is_6 = l->name.any.sa_family == AF_INET6;
 
@@ -76,7 +76,7 @@ static enum choice judge(const struct udp_local *l)
 	return is_6 ? PLAIN_6 : PLAIN_4;
 }
 
-static void explain(enum choice choice, const char *interface, char *why, size_t size)
+static void address_explain(enum choice choice, const char *interface, char *why, size_t size)
 {
 	switch (choice) {
 	case ROUTED_4:
@@ -111,11 +111,11 @@ const struct udp_local *udp_address_choose(const struct udp_local *local, size_t
 	enum choice choice = NONE;
 
 	for (size_t i = 0; i < n; i++)
-		if (judge(&local[i]) < choice) {
+		if (address_judge(&local[i]) < choice) {
 			best = &local[i];
-			choice = judge(best);
+			choice = address_judge(best);
 		}
-	explain(choice, best ? best->interface : "", why, size);
+	address_explain(choice, best ? best->interface : "", why, size);
 	return best;
 }
 
@@ -171,7 +171,7 @@ static bool is_ip(const struct ifaddrs *i)
 }
 
 /* Writes the addresses of the list to local[], in the order of the kernel. */
-static void collect(const struct ifaddrs *list, struct udp_local *local)
+static void address_collect(const struct ifaddrs *list, struct udp_local *local)
 {
 	union udp_name routed[2];
 	bool has[2] = { find_routed(AF_INET, &routed[0]), find_routed(AF_INET6, &routed[1]) };
@@ -210,7 +210,7 @@ int udp_address_find(union udp_name *out, char *why, size_t size)
 		n += is_ip(i);
 	local = calloc(n + 1, sizeof(*local));
 	if (local)
-		collect(list, local);
+		address_collect(list, local);
 	freeifaddrs(list);
 	if (!local)
 		return -ENOMEM;

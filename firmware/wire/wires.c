@@ -89,7 +89,7 @@ static struct wire wires[] = {
 #define NWIRE (sizeof(wires) / sizeof(wires[0]))
 
 /* Loads the file of a wire. Returns NULL, or the reason why it cannot. */
-static const char *load(struct wire *row)
+static const char *wires_load(struct wire *row)
 {
 	/* If the file is loaded already, dlopen returns it again. */
 	void *file = dlopen(row->file, RTLD_NOW | RTLD_LOCAL);
@@ -113,7 +113,7 @@ static const char *load(struct wire *row)
 
 static bool is_here(struct wire *row, unsigned platform)
 {
-	return (row->platforms & platform) && (row->ops || (row->file && !load(row)));
+	return (row->platforms & platform) && (row->ops || (row->file && !wires_load(row)));
 }
 
 const struct wire *wires_next(const struct wire *row, unsigned platform)
@@ -149,7 +149,7 @@ int wires_find(const char *what, const char *name, unsigned platform, const stru
 	if (found && found->file && (found->platforms & platform)) {
 		log_error(
 			"%s wire=%s: %s; install the Debian package %s, or install %s and build nbar again",
-			what, name, load(found), found->package, found->sdk);
+			what, name, wires_load(found), found->package, found->sdk);
 		return -EINVAL;
 	}
 	for (const struct wire *w = wires_next(NULL, platform); w && used < sizeof(names);

@@ -13,7 +13,7 @@
 #include "nbar_file.h"
 
 /* Returns the text of the file, which the caller frees; or NULL after log_error(). */
-static char *load(const char *path)
+static char *file_load(const char *path)
 {
 	char *text, reason[128];
 	size_t n;
@@ -32,7 +32,7 @@ static char *load(const char *path)
 
 /* Cuts the line into a word and its value, without blanks around them. False: the line is empty or
  * a comment. */
-static bool split(char *line, char **word, char **value)
+static bool file_split(char *line, char **word, char **value)
 {
 	static const char blank[] = " \t\r";
 	char *end;
@@ -53,13 +53,13 @@ static bool split(char *line, char **word, char **value)
 
 int config_file_read(const char *path, config_file_take *take, void *arg)
 {
-	char *text = load(path), *next = text, *line, *word, *value;
+	char *text = file_load(path), *next = text, *line, *word, *value;
 	int rc = 0;
 
 	if (!next)
 		return -EINVAL;
 	for (unsigned n = 1; rc == 0 && (line = strsep(&next, "\n")); n++) {
-		if (!split(line, &word, &value))
+		if (!file_split(line, &word, &value))
 			continue;
 		if (*value == '\0') {
 			log_error("%s has no value; a line is an option without its dashes, then "

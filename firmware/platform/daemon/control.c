@@ -47,7 +47,7 @@ static void run_nothing(void *arg, uint64_t now)
 }
 
 /* Shows that both threads run. */
-static void show_alive(struct control *k)
+static void control_show_alive(struct control *k)
 {
 	uint64_t now = nicd_clock();
 
@@ -132,7 +132,7 @@ static bool on_event(struct control *k, void *from)
 
 /* True: this process no longer needs its in-process NIC. Clients of other processes do not count.
  */
-static bool is_over(struct control *k)
+static bool control_is_over(struct control *k)
 {
 	if (!k->in_process || k->nic[0].nic->device.nblock > 0)
 		return false;
@@ -166,10 +166,10 @@ static void *control_main(void *arg)
 			reclaim(k);
 		if (n > 0)
 			more = on_event(k, ev.data.ptr);
-		if (is_over(k))
+		if (control_is_over(k))
 			more = false;
 		if (more)
-			show_alive(k);
+			control_show_alive(k);
 		ms = wait_ms(k);
 		control_turn_give(k);
 	}

@@ -110,7 +110,8 @@ static bool free_descriptors(struct control_client *c)
 
 /* With the turn. Returns the descriptor that goes with the reply, for the caller to close; -1:
  * none. */
-static int request(struct control_client *c, struct control_room *room, size_t n, bool truncated)
+static int client_request(struct control_client *c, struct control_room *room, size_t n,
+			  bool truncated)
 {
 	struct nicd_nic *nic = c->at->nic;
 	int fd = -1;
@@ -163,7 +164,7 @@ static void take_back(struct control_client *c, struct control_room *room)
 }
 
 /* True if the connection is still of use. */
-static bool answer(struct control_client *c, struct control_room *room, int fd)
+static bool client_answer(struct control_client *c, struct control_room *room, int fd)
 {
 	bool gives = c->client.gives_page || c->client.gives_events;
 
@@ -207,11 +208,11 @@ bool control_client_read(struct control_client *c, struct control_room *room)
 	if (good) {
 		c->heard_at = ++k->nheard;
 		c->busy = true;
-		fd = request(c, room, (size_t)n, msg.msg_flags & MSG_TRUNC);
+		fd = client_request(c, room, (size_t)n, msg.msg_flags & MSG_TRUNC);
 		c->busy = false;
 		if (c->user)
 			control_turn_give(k);
-		good = answer(c, room, fd);
+		good = client_answer(c, room, fd);
 		if (fd >= 0)
 			close(fd);
 		if (good)

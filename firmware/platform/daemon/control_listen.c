@@ -150,7 +150,7 @@ void control_listeners_close(struct control *k)
 }
 
 /* Waits without the turn. */
-static void nap(struct control *k, long ns)
+static void listen_nap(struct control *k, long ns)
 {
 	control_turn_give(k);
 	nanosleep(&(struct timespec){ .tv_nsec = ns }, NULL);
@@ -174,7 +174,7 @@ static void turn_away(struct control_nic *at)
 		/* The whole system has no descriptor left. The client waits in the queue; do not
 		 * spin here. */
 		free(c);
-		nap(k, 10000000);
+		listen_nap(k, 10000000);
 	} else {
 		snprintf(text, sizeof(text),
 			 "the %s of %s has no file descriptors left; "
@@ -230,14 +230,14 @@ static struct control_user *user_of(struct control *k, uint32_t uid)
 
 	while (u && u->nclosing >= CONTROL_CLOSING_MAX && u->nnap < NAPS_MAX) {
 		u->nnap++;
-		nap(k, 1000000);
+		listen_nap(k, 1000000);
 		u = control_user_get(k, uid); /* its thread may have freed it */
 	}
 	return u;
 }
 
 /* Takes a client that connects by c->fd, or refuses it. */
-static void admit(struct control_nic *at, struct control_client *c, const struct ucred *who)
+static void listen_admit(struct control_nic *at, struct control_client *c, const struct ucred *who)
 {
 	struct control *k = at->control;
 
@@ -262,7 +262,7 @@ static void admit(struct control_nic *at, struct control_client *c, const struct
 }
 
 /* Takes one client. False: there is none, or no descriptor. */
-static bool arrival(struct control_nic *at)
+static bool listen_arrival(struct control_nic *at)
 {
 	struct control *k = at->control;
 	struct control_client *c;
@@ -273,7 +273,7 @@ static bool arrival(struct control_nic *at)
 	if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
 		/* A thread closes a dropped client soon, or a client delays it. */
 		if (closing(k) > 0 && ++k->nnap < NAPS_MAX) {
-			nap(k, 1000000);
+			listen_nap(k, 1000000);
 			return false;
 		}
 		k->nnap = 0;
@@ -292,7 +292,7 @@ static bool arrival(struct control_nic *at)
 		return true;
 	}
 	c->fd = fd;
-	admit(at, c, &who);
+	listen_admit(at, c, &who);
 	return true;
 }
 
@@ -306,7 +306,7 @@ static bool somebody_waits(const struct control_nic *at)
 
 void control_arrival(struct control_nic *at)
 {
-	for (uint32_t i = 1; arrival(at) && i < CONTROL_BURST && somebody_waits(at); i++)
+	for (uint32_t i = 1; listen_arrival(at) && i < CONTROL_BURST && somebody_waits(at); i++)
 		continue;
 }
 

@@ -106,7 +106,7 @@ static void *user_main(void *arg)
 	return NULL;
 }
 
-static int thread_start(struct control_user *u)
+static int user_thread_start(struct control_user *u)
 {
 	pthread_attr_t attr;
 	pthread_t id;
@@ -135,7 +135,7 @@ struct control_user *control_user_new(struct control *k, uint32_t uid)
 	u->nfd = 2;
 	u->waker.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	u->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (control_watch_in(u->epoll, u->waker.fd, u) < 0 || thread_start(u) < 0) {
+	if (control_watch_in(u->epoll, u->waker.fd, u) < 0 || user_thread_start(u) < 0) {
 		user_free(u);
 		return NULL;
 	}

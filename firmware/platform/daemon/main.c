@@ -139,7 +139,7 @@ static void traces_close(struct nicd *d)
 		trace_ring_close(d->nic[i]->trace);
 }
 
-static int serve(const struct options *o, struct nicd *d, int stop_fd)
+static int main_serve(const struct options *o, struct nicd *d, int stop_fd)
 {
 	struct control_config config = {
 		.run_dir = o->set.run_dir,
@@ -221,7 +221,7 @@ int main(int argc, char **argv)
 	if (rc < 0)
 		rc = rc == -EINVAL ? EXIT_USAGE : 1;
 	else
-		rc = serve(&o, &d, stop_fd);
+		rc = main_serve(&o, &d, stop_fd);
 	traces_close(&d);
 	nicd_fini(&d);
 	if (object)

@@ -181,7 +181,7 @@ static const char *on_algorithm(void *ctx, uint32_t size)
 	return e ? e->name : NULL;
 }
 
-static void on_trace(void *ctx, const struct nbar_trace_event *e)
+static void nicd_on_trace(void *ctx, const struct nbar_trace_event *e)
 {
 	const struct nicd_nic *n = ctx;
 
@@ -202,7 +202,7 @@ static const struct nbnic_platform daemon_platform = {
 	.wake = on_wake,
 	.look = on_look,
 	.algorithm = on_algorithm,
-	.trace = on_trace,
+	.trace = nicd_on_trace,
 };
 
 /* --- a set of NICs ---------------------------------------------------------------------------- */

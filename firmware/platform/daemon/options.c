@@ -98,7 +98,7 @@ static int config_take(void *arg, const char *word, const char *value)
 }
 
 /* settings_reader.own */
-static int own_take(void *arg, const struct setting *s, const char *text)
+static int options_own_take(void *arg, const struct setting *s, const char *text)
 {
 	struct parsing *p = arg;
 	struct options *o = p->o;
@@ -139,7 +139,7 @@ static int own_take(void *arg, const struct setting *s, const char *text)
 }
 
 /* Checks options that depend on each other, and sets their defaults. */
-static int finish(struct options *o)
+static int options_finish(struct options *o)
 {
 	struct settings *s = &o->set;
 	const bool cpu_given = s->cpu != SETTINGS_UNSET;
@@ -175,7 +175,7 @@ int options_parse(int argc, char **argv, struct options *o)
 {
 	struct parsing p = {
 		.o = o,
-		.reader = { SETTING_NICD, &o->set, own_take, &p },
+		.reader = { SETTING_NICD, &o->set, options_own_take, &p },
 	};
 	int rc;
 
@@ -193,7 +193,7 @@ int options_parse(int argc, char **argv, struct options *o)
 	for (; rc == 0 && optind < argc; optind++)
 		rc = eal_add(o, argv[optind]);
 	if (rc == 0)
-		rc = finish(o);
+		rc = options_finish(o);
 	if (rc == 0 && p.check) {
 		printf("The configuration is valid; number of NICs: %u.\n", o->nnic);
 		return 1;

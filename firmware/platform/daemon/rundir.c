@@ -43,7 +43,7 @@ int rundir_default(char *path, size_t size)
 }
 
 /* A user who may write to the directory could replace our socket by his own. */
-static int check_owner(const char *path, int dir)
+static int rundir_check_owner(const char *path, int dir)
 {
 	struct stat st;
 
@@ -86,7 +86,7 @@ static int open_dir(const char *path)
 							     : strerror(errno));
 		return rc;
 	}
-	rc = check_owner(path, dir);
+	rc = rundir_check_owner(path, dir);
 	if (rc < 0) {
 		close(dir);
 		return rc;

@@ -233,7 +233,7 @@ void wakes_end(struct wakes *w)
 }
 
 /* True: w is gone. */
-static bool tidy(struct wakes *w)
+static bool wakes_tidy(struct wakes *w)
 {
 	struct events *dropped;
 	bool over;
@@ -262,7 +262,7 @@ static void wake_due(struct wakes *w)
 }
 
 /* Lets others add w again. Puts it on the list itself if there is something new: they could not. */
-static void release(struct waker *waker, struct wakes *w)
+static void wakes_release(struct waker *waker, struct wakes *w)
 {
 	bool again;
 
@@ -284,9 +284,9 @@ void waker_serve(struct waker *waker)
 		struct wakes *w = (struct wakes *)item;
 
 		item = item->next;
-		if (tidy(w))
+		if (wakes_tidy(w))
 			continue;
 		wake_due(w);
-		release(waker, w);
+		wakes_release(waker, w);
 	}
 }

@@ -53,7 +53,7 @@ static void take(struct nbar_hostnic *n, struct nbar_hostnic **at)
 
 /* control_config.unused. True: nobody uses the NIC; it is out of the list, and its control thread
  * must end. */
-static bool unused(void *arg)
+static bool hostnic_unused(void *arg)
 {
 	struct nbar_hostnic *n = arg;
 	bool yes;
@@ -77,7 +77,7 @@ static void hostnic_free(struct nbar_hostnic *n)
 
 /* control_config.over: the last call of the control thread. Takes the lock, because a child of
  * fork() closes the descriptors of all NICs in the lists. */
-static void over(void *arg)
+static void hostnic_over(void *arg)
 {
 	struct nbar_hostnic *n = arg;
 
@@ -93,13 +93,13 @@ static void over(void *arg)
 }
 
 /* Starts the control thread, which takes no signals of the program. */
-static int start(struct nbar_hostnic *n)
+static int hostnic_start(struct nbar_hostnic *n)
 {
 	const struct control_config config = {
 		.stop_fd = n->look_fd,
 		.cpus = n->spec.set.cpu != SETTINGS_UNSET ? &n->spec.cpu : NULL,
-		.unused = unused,
-		.over = over,
+		.unused = hostnic_unused,
+		.over = hostnic_over,
 		.arg = n,
 	};
 	sigset_t set, before;
@@ -112,7 +112,7 @@ static int start(struct nbar_hostnic *n)
 	return rc;
 }
 
-static int make(const char *text, struct nbar_hostnic **out)
+static int hostnic_make(const char *text, struct nbar_hostnic **out)
 {
 	struct nbar_hostnic *n = calloc(1, sizeof(*n) + strlen(text) + 1);
 	struct wire_base *wire;
@@ -134,7 +134,7 @@ static int make(const char *text, struct nbar_hostnic **out)
 	if (rc < 0)
 		wire->ops->close(wire);
 	else
-		rc = start(n);
+		rc = hostnic_start(n);
 	if (rc < 0) {
 		nicd_fini(&n->nicd);
 		if (n->look_fd >= 0)
@@ -150,17 +150,17 @@ static int make(const char *text, struct nbar_hostnic **out)
 
 /* --- the process forks, or ends -------------------------------------------------------------- */
 
-static void fork_prepare(void)
+static void hostnic_fork_prepare(void)
 {
 	pthread_mutex_lock(&all.lock);
 }
 
-static void fork_parent(void)
+static void hostnic_fork_parent(void)
 {
 	pthread_mutex_unlock(&all.lock);
 }
 
-static void let_go(const struct nbar_hostnic *n)
+static void hostnic_let_go(const struct nbar_hostnic *n)
 {
 	for (; n; n = n->next) {
 		struct wire_base *wire = n->nicd.nic[0]->device.wire;
@@ -174,18 +174,18 @@ static void let_go(const struct nbar_hostnic *n)
 
 /* NICs stay with the parent. The child forgets them, and closes the descriptors that would keep
  * their addresses in use after the end of the parent. The child may open its own NICs. */
-static void fork_child(void)
+static void hostnic_fork_child(void)
 {
-	let_go(all.first);
-	let_go(all.ending);
+	hostnic_let_go(all.first);
+	hostnic_let_go(all.ending);
 	all.first = NULL;
 	all.ending = NULL;
 	pthread_mutex_unlock(&all.lock);
 }
 
-static void watch_forks(void)
+static void hostnic_watch_forks(void)
 {
-	pthread_atfork(fork_prepare, fork_parent, fork_child);
+	pthread_atfork(hostnic_fork_prepare, hostnic_fork_parent, hostnic_fork_child);
 }
 
 /* Takes the lock of a NIC, but waits only until `end`: a thread that exits in a signal handler may
@@ -245,7 +245,7 @@ __attribute__((destructor)) static void part(void)
 
 /* --- what libnbar calls ---------------------------------------------------------------------- */
 
-static struct nbar_hostnic *find(const char *text)
+static struct nbar_hostnic *hostnic_find(const char *text)
 {
 	struct nbar_hostnic *n = all.first;
 
@@ -261,15 +261,15 @@ static int hostnic_open(const char *spec, int may_make, struct nbar_hostnic **ou
 	struct nbar_hostnic *n;
 	int rc = 0;
 
-	pthread_once(&once, watch_forks);
+	pthread_once(&once, hostnic_watch_forks);
 	pthread_mutex_lock(&all.lock);
 	/* Wait for NICs that end: one may still use the wanted address. During the wait, another
 	 * thread may make our NIC. */
-	while (!(n = find(spec)) && may_make && all.ending)
+	while (!(n = hostnic_find(spec)) && may_make && all.ending)
 		pthread_cond_wait(&all.ended, &all.lock);
 	hostnic_log_begin(text, NBAR_HOSTNIC_TEXT);
 	if (!n)
-		rc = may_make ? make(spec, &n) : -ENOENT;
+		rc = may_make ? hostnic_make(spec, &n) : -ENOENT;
 	hostnic_log_end(rc);
 	if (rc == 0) {
 		n->refs++;

@@ -152,7 +152,7 @@ static int port_start(uint16_t port)
 	return rc;
 }
 
-static void describe(struct dpdk_wire *w, const char *nic)
+static void dpdk_describe(struct dpdk_wire *w, const char *nic)
 {
 	char name[RTE_ETH_NAME_MAX_LEN] = "?", mac[RTE_ETHER_ADDR_FMT_SIZE];
 	struct rte_eth_link link;
@@ -194,7 +194,7 @@ static int dpdk_open(const char *nic, wire_option *option, void *args, struct wi
 	nwire++;
 	w->port = port;
 	memcpy(w->base.addr.byte, w->mac.addr_bytes, RTE_ETHER_ADDR_LEN);
-	describe(w, nic);
+	dpdk_describe(w, nic);
 	*out = &w->base;
 	return 0;
 }
@@ -214,7 +214,7 @@ static void dpdk_close(struct wire_base *base)
 }
 
 /* Takes one frame from the wire. Ignores frames of other types or for other receivers. */
-static void take(struct dpdk_wire *w, struct rte_mbuf *m, struct nbnic *nic, uint64_t now)
+static void dpdk_take(struct dpdk_wire *w, struct rte_mbuf *m, struct nbnic *nic, uint64_t now)
 {
 	uint8_t copy[FRAME_LENGTH_MAX];
 	uint32_t length = rte_pktmbuf_pkt_len(m);
@@ -234,7 +234,8 @@ static void take(struct dpdk_wire *w, struct rte_mbuf *m, struct nbnic *nic, uin
 }
 
 /* Takes frames that the NIC has sent to itself, at most `most`. */
-static unsigned take_loopback(struct dpdk_wire *w, struct nbnic *nic, uint64_t now, unsigned most)
+static unsigned dpdk_take_loopback(struct dpdk_wire *w, struct nbnic *nic, uint64_t now,
+				   unsigned most)
 {
 	unsigned n = 0;
 
@@ -264,7 +265,7 @@ static unsigned dpdk_poll(struct wire_base *base, struct nbnic *nic, uint64_t no
 {
 	struct dpdk_wire *w = (struct dpdk_wire *)base;
 	struct rte_mbuf *m[BURST];
-	unsigned n = take_loopback(w, nic, now, (budget + 1) / 2);
+	unsigned n = dpdk_take_loopback(w, nic, now, (budget + 1) / 2);
 	uint16_t most, got;
 
 	if (now >= w->look_at) {
@@ -275,14 +276,14 @@ static unsigned dpdk_poll(struct wire_base *base, struct nbnic *nic, uint64_t no
 		most = (uint16_t)(budget - n < BURST ? budget - n : BURST);
 		got = rte_eth_rx_burst(w->port, 0, m, most);
 		for (uint16_t i = 0; i < got; i++) {
-			take(w, m[i], nic, now);
+			dpdk_take(w, m[i], nic, now);
 			rte_pktmbuf_free(m[i]);
 		}
 	}
 	return n;
 }
 
-static bool to_itself(struct dpdk_wire *w, const struct nbfw_token *t)
+static bool dpdk_to_itself(struct dpdk_wire *w, const struct nbfw_token *t)
 {
 	if (w->loop_tail - w->loop_head == LOOP) {
 		w->base.refused++;
@@ -300,7 +301,7 @@ static bool dpdk_transmit(struct wire_base *base, const struct nbnic_addr *to,
 	struct rte_mbuf *m;
 
 	if (memcmp(to->byte, w->mac.addr_bytes, RTE_ETHER_ADDR_LEN) == 0)
-		return to_itself(w, t);
+		return dpdk_to_itself(w, t);
 	m = rte_pktmbuf_alloc(pool);
 	if (!m) {
 		w->base.refused++;

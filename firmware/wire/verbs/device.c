@@ -21,8 +21,8 @@
 
 /* Reads a whole number in [low, high]. Without the option, returns `otherwise`. Negative:
  * reported. */
-static int number(const struct verbs_wire *w, const char *key, const char *text, int low, int high,
-		  int otherwise)
+static int device_number(const struct verbs_wire *w, const char *key, const char *text, int low,
+			 int high, int otherwise)
 {
 	char *end;
 	long n;
@@ -42,7 +42,7 @@ static const char *port_state(const struct ibv_port_attr *p)
 }
 
 /* Returns the wanted port, or the first active port. 0: no active port; negative: reported. */
-static int port_choose(const struct verbs_wire *w, struct ibv_context *c, const char *wanted)
+static int device_port_choose(const struct verbs_wire *w, struct ibv_context *c, const char *wanted)
 {
 	const char *device = ibv_get_device_name(c->device);
 	struct ibv_device_attr attr;
@@ -53,7 +53,7 @@ static int port_choose(const struct verbs_wire *w, struct ibv_context *c, const 
 		return 0;
 	last = attr.phys_port_cnt;
 	if (wanted) {
-		first = number(w, "port", wanted, 1, last, 1);
+		first = device_number(w, "port", wanted, 1, last, 1);
 		if (first < 0)
 			return first;
 		last = first;
@@ -110,7 +110,7 @@ static int device_choose(struct verbs_wire *w, const char *device, const char *p
 		}
 		if (!w->context)
 			continue;
-		found = port_choose(w, w->context, port ? port : device ? "1" : NULL);
+		found = device_port_choose(w, w->context, port ? port : device ? "1" : NULL);
 		if (found > 0)
 			continue;
 		ibv_close_device(w->context);
@@ -146,7 +146,7 @@ static int gid_choose(struct verbs_wire *w, const char *wanted)
 {
 	struct ibv_gid_entry entry[GIDS_MAX], *best = NULL;
 	ssize_t n = ibv_query_gid_table(w->context, entry, GIDS_MAX, 0);
-	int index = number(w, "gid", wanted, 0, 255, -1), last = -1;
+	int index = device_number(w, "gid", wanted, 0, 255, -1), last = -1;
 
 	if (wanted && index < 0)
 		return index;
@@ -181,7 +181,8 @@ static int mtu_choose(struct verbs_wire *w, const char *wanted)
 		return verbs_error(w, "a path", errno);
 	w->self.link = port.link_layer;
 	w->self.lid = port.lid;
-	bytes = number(w, "mtu", wanted, 256, 128 << port.active_mtu, 128 << port.active_mtu);
+	bytes = device_number(w, "mtu", wanted, 256, 128 << port.active_mtu,
+			      128 << port.active_mtu);
 	if (bytes < 0)
 		return bytes;
 	while (128 << mtu < bytes)
@@ -247,7 +248,7 @@ int verbs_device_open(struct verbs_wire *w, wire_option *option, void *args)
 {
 	char ip[INET6_ADDRSTRLEN];
 	int rc = verbs_mode_read(w, option(args, "mode"));
-	int sl = number(w, "sl", option(args, "sl"), 0, 15, 0);
+	int sl = device_number(w, "sl", option(args, "sl"), 0, 15, 0);
 
 	if (rc < 0 || sl < 0 || inline_choose(w, option(args, "inline")) < 0)
 		return -EINVAL;

@@ -71,7 +71,7 @@ static bool is_v4(const uint8_t gid[16])
 }
 
 /* Returns why the two NICs cannot exchange frames, or NULL. */
-static const char *mismatch(const struct verbs_addr *mine, const struct verbs_addr *its)
+static const char *peer_mismatch(const struct verbs_addr *mine, const struct verbs_addr *its)
 {
 	if (its->link != mine->link)
 		return "one of the two NICs is on InfiniBand, the other on Ethernet; use ports of one "
@@ -164,7 +164,7 @@ int verbs_peer_begin(struct wire_base *base, const struct nbnic_addr *addr, cons
 		return -ENETDOWN;
 	if (is_self(w, &call.want))
 		return 0;
-	*why = mismatch(&w->self, &call.want);
+	*why = peer_mismatch(&w->self, &call.want);
 	if (*why)
 		return -EPROTO;
 	if (!p) {

@@ -68,7 +68,7 @@ static bool port_is_up(const struct verbs_wire *w)
 
 /* The NIC cannot send any more. Fails its groups now, so that their hosts need not wait until a
  * retry budget is over. */
-static void give_up(struct verbs_wire *w, const char *why)
+static void repair_give_up(struct verbs_wire *w, const char *why)
 {
 	struct repair_call call = { .w = w, .fail = !w->dead };
 
@@ -93,8 +93,9 @@ void verbs_repair(struct verbs_wire *w)
 				"nic %s: the queue pair is in an error and cannot be started again: "
 				"%s; its groups fail; restart the daemon",
 				w->nic, strerror(errno));
-		give_up(w, "this NIC's queue pair is in an error and cannot be started again; "
-			   "restart its process");
+		repair_give_up(w,
+			       "this NIC's queue pair is in an error and cannot be started again; "
+			       "restart its process");
 		return;
 	}
 	w->dead = NULL;
@@ -144,10 +145,10 @@ static void device_failed(struct verbs_wire *w, const char *what)
 	log_error("nic %s: %s says: %s; its groups fail; restart the daemon", w->nic,
 		  ibv_get_device_name(w->context->device), what);
 	w->fatal = true;
-	give_up(w, "this NIC's RDMA device has failed; restart its process");
+	repair_give_up(w, "this NIC's RDMA device has failed; restart its process");
 }
 
-static void on_event(struct verbs_wire *w, const struct ibv_async_event *e)
+static void repair_on_event(struct verbs_wire *w, const struct ibv_async_event *e)
 {
 	struct repair_call call = { .w = w };
 
@@ -188,7 +189,7 @@ void verbs_events(struct verbs_wire *w)
 
 	while (ibv_get_async_event(w->context, &e) == 0) {
 		ibv_ack_async_event(&e);
-		on_event(w, &e);
+		repair_on_event(w, &e);
 	}
 	if (errno != EIO) /* EIO: the device is gone, and each call reports this */
 		return;

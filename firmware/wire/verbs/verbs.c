@@ -103,7 +103,8 @@ static bool source_of(const struct ibv_wc *wc, const uint8_t *grh, struct verbs_
 	return true;
 }
 
-static void receive(struct verbs_wire *w, struct nbnic *nic, const struct ibv_wc *wc, uint64_t now)
+static void verbs_receive(struct verbs_wire *w, struct nbnic *nic, const struct ibv_wc *wc,
+			  uint64_t now)
 {
 	const uint8_t *room = w->room + wc->wr_id * VERBS_ROOM;
 	size_t length = wc->byte_len > VERBS_GRH ? wc->byte_len - VERBS_GRH : 0;
@@ -164,7 +165,7 @@ static unsigned take_datagrams(struct verbs_wire *w, struct nbnic *nic, uint64_t
 				verbs_queue_failed(w);
 				continue;
 			}
-			receive(w, nic, &wc[i], now);
+			verbs_receive(w, nic, &wc[i], now);
 			verbs_post_one(w, wc[i].wr_id);
 		}
 		n += got > 0 ? (unsigned)got : 0;
@@ -212,7 +213,7 @@ static void verbs_forked(struct wire_base *base)
 }
 
 /* Makes one descriptor for both: wakes by the polling thread, and events of the device. */
-static int watch(struct verbs_wire *w)
+static int verbs_watch(struct verbs_wire *w)
 {
 	const int fd[] = { w->wake_fd, w->context->async_fd };
 	struct epoll_event ev = { .events = EPOLLIN };
@@ -262,7 +263,7 @@ static int verbs_open(const char *nic, wire_option *option, void *args, struct w
 	if (rc == 0)
 		rc = mode_try(w);
 	if (rc == 0)
-		rc = watch(w);
+		rc = verbs_watch(w);
 	if (rc < 0) {
 		verbs_close(&w->base);
 		return rc;

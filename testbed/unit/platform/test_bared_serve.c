@@ -65,7 +65,7 @@ static bool ask(struct client *c, uint32_t op, uint32_t port, uint32_t answer)
 	q->op = (uint16_t)op;
 	open->port = port;
 	page = answer;
-	return forward(&s, c, sizeof(*q) + sizeof(*open), false);
+	return serve_forward(&s, c, sizeof(*q) + sizeof(*open), false);
 }
 
 static int setup(void **state)

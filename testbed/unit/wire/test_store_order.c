@@ -306,7 +306,7 @@ static bool slot_is_whole(void)
 	return s->sequence == 0 ||
 	       (s->sequence == 1 && memcmp(s->frame, frame, sizeof(frame)) == 0 &&
 		memcmp(&s->from, a->addr.byte, sizeof(s->from)) == 0 &&
-		s->sum == sum_of(s->from, s->frame, 0));
+		s->sum == shm_sum_of(s->from, s->frame, 0));
 }
 
 static void slot_of_a_sender(void **state)

@@ -149,7 +149,7 @@ static void dead_sender(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < 3; i++)
-		assert_true(reserve(ring, &position[i]));
+		assert_true(shm_reserve(ring, &position[i]));
 	assert_true(send_to(&a, &b));
 	assert_int_equal(poll_end(&b, 64), 0);
 	assert_int_equal(poll_end(&b, 64), 0); /* it skips their slots ... */

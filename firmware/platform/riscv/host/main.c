@@ -21,7 +21,7 @@
 #define END_MS 1000 /* QEMU has this time to end, after the NIC has stopped */
 
 /* Serves clients, when the machine is ready. */
-static int serve(struct nic *n, int stop_fd)
+static int bared_serve(struct nic *n, int stop_fd)
 {
 	struct rundir_socket socket;
 	int fd = serve_listen(n->options, &socket), rc;
@@ -57,7 +57,7 @@ int main(int argc, char **argv)
 	if (rc == 0)
 		rc = nic_start(&n, stop_fd);
 	if (rc == 0)
-		rc = serve(&n, stop_fd);
+		rc = bared_serve(&n, stop_fd);
 	qemu_end(&n, rc == 0 ? END_MS : 0);
 	nic_free(&n);
 	close(stop_fd);

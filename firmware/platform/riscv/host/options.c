@@ -27,7 +27,7 @@ static void help(void)
 	printf("A client finds the NIC by itself: try `nbar stat n0`. More: man nbar-bared\n");
 }
 
-static int usage(const char *what)
+static int bared_usage(const char *what)
 {
 	log_error("%s; see nbar-bared --help", what);
 	return -EINVAL;
@@ -89,12 +89,12 @@ static void image_default(struct options *o)
 		snprintf(o->image, sizeof(o->image), "%s/../lib/nbar/" IMAGE, self);
 }
 
-static int finish(struct options *o)
+static int bared_options_finish(struct options *o)
 {
 	uint8_t b[5];
 
 	if (!o->netdev[0])
-		return usage("no wire; name one with --wire, as in --wire tap:tap0");
+		return bared_usage("no wire; name one with --wire, as in --wire tap:tap0");
 	if (settings_check(&o->set) < 0)
 		return -EINVAL;
 	if (!o->image[0])
@@ -102,14 +102,14 @@ static int finish(struct options *o)
 	if (o->mac[0])
 		return 0;
 	if (getrandom(b, sizeof(b), 0) != sizeof(b))
-		return usage("the kernel gives no random numbers; give --mac");
+		return bared_usage("the kernel gives no random numbers; give --mac");
 	snprintf(o->mac, sizeof(o->mac), "02:%02x:%02x:%02x:%02x:%02x", b[0], b[1], b[2], b[3],
 		 b[4]);
 	return 0;
 }
 
 /* settings_reader.own */
-static int own_take(void *arg, const struct setting *s, const char *text)
+static int host_options_own_take(void *arg, const struct setting *s, const char *text)
 {
 	struct options *o = arg;
 
@@ -137,7 +137,7 @@ static int own_take(void *arg, const struct setting *s, const char *text)
 
 int options_parse(int argc, char **argv, struct options *o)
 {
-	const struct settings_reader r = { SETTING_BARED, &o->set, own_take, o };
+	const struct settings_reader r = { SETTING_BARED, &o->set, host_options_own_take, o };
 	int rc;
 
 	*o = (struct options){ .qemu = "" };
@@ -148,5 +148,5 @@ int options_parse(int argc, char **argv, struct options *o)
 		log_error("unexpected argument \"%s\"; see nbar-bared --help", argv[optind]);
 		return -EINVAL;
 	}
-	return rc == 0 ? finish(o) : rc;
+	return rc == 0 ? bared_options_finish(o) : rc;
 }

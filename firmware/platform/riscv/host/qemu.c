@@ -93,7 +93,7 @@ static void keep_over_exec(int fd)
 }
 
 /* Runs QEMU in the child process. Returns only if execvp() fails. */
-static void run(const struct nic *n, struct command *c, int bell, pid_t parent)
+static void qemu_run(const struct nic *n, struct command *c, int bell, pid_t parent)
 {
 	sigset_t none;
 
@@ -143,7 +143,7 @@ int qemu_start(struct nic *n)
 	command_make(&c, n, bell[1]);
 	n->qemu = fork();
 	if (n->qemu == 0) {
-		run(n, &c, bell[1], parent);
+		qemu_run(n, &c, bell[1], parent);
 		err = errno;
 		(void)!write(told[1], &err, sizeof(err));
 		_exit(127);

@@ -192,8 +192,8 @@ static bool may_map(const struct serve *s, uint32_t port, uint32_t uid)
 /* Checks a request to open a port, before the firmware gets it. If the request names no port,
  * writes a port into it that this user may have. False: the request is refused, and *alive tells
  * whether the client could get the refusal. */
-static bool port_choose(struct serve *s, const struct client *c, struct nbar_request *q,
-			bool *alive)
+static bool serve_port_choose(struct serve *s, const struct client *c, struct nbar_request *q,
+			      bool *alive)
 {
 	struct nbar_req_port_open *req = (void *)(q + 1);
 	uint32_t nport = s->nic->options->set.nport, others = 0;
@@ -240,7 +240,7 @@ static bool port_choose(struct serve *s, const struct client *c, struct nbar_req
 
 /* Passes the current message to the firmware, and the answer to the client. False: drop the
  * client. */
-static bool forward(struct serve *s, struct client *c, size_t length, bool truncated)
+static bool serve_forward(struct serve *s, struct client *c, size_t length, bool truncated)
 {
 	struct bared_control *k = s->nic->control;
 	struct nbar_request *q = (void *)k->in;
@@ -251,7 +251,7 @@ static bool forward(struct serve *s, struct client *c, size_t length, bool trunc
 	bool alive = true;
 	uint32_t page;
 
-	if (opens && !port_choose(s, c, q, &alive))
+	if (opens && !serve_port_choose(s, c, q, &alive))
 		return alive;
 	call->length = (uint32_t)length;
 	call->truncated = truncated;
@@ -282,7 +282,7 @@ static void on_client(struct serve *s, struct client *c)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	c->heard_at = ++s->nheard;
-	if (n <= 0 || !forward(s, c, (size_t)n, msg.msg_flags & MSG_TRUNC))
+	if (n <= 0 || !serve_forward(s, c, (size_t)n, msg.msg_flags & MSG_TRUNC))
 		client_drop(s, c);
 }
 

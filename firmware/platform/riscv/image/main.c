@@ -49,13 +49,13 @@ static struct {
 /* --- what the NIC asks of its platform ---------------------------------------------------------
  */
 
-static void *on_alloc(void *ctx, size_t size)
+static void *image_on_alloc(void *ctx, size_t size)
 {
 	(void)ctx;
 	return arena_alloc(&self.arena, size);
 }
 
-static void on_free(void *ctx, void *block)
+static void image_on_free(void *ctx, void *block)
 {
 	(void)ctx;
 	if (block)
@@ -63,7 +63,7 @@ static void on_free(void *ctx, void *block)
 }
 
 /* Takes a random word of the current call: the machine has no source of its own. */
-static bool on_random(void *ctx, uint64_t *out)
+static bool image_on_random(void *ctx, uint64_t *out)
 {
 	(void)ctx;
 	if (self.nrandom == BARED_RANDOM)
@@ -72,13 +72,13 @@ static bool on_random(void *ctx, uint64_t *out)
 	return true;
 }
 
-static void on_exclusive(void *ctx, nbnic_fn *fn, void *arg)
+static void image_on_exclusive(void *ctx, nbnic_fn *fn, void *arg)
 {
 	(void)ctx;
 	fn(arg, machine_now()); /* there is one thread, and no pass is under way */
 }
 
-static int on_page_make(void *ctx, uint32_t port, struct nbar_page **out)
+static int image_on_page_make(void *ctx, uint32_t port, struct nbar_page **out)
 {
 	(void)ctx;
 	if (port >= self.control->nport)
@@ -88,14 +88,14 @@ static int on_page_make(void *ctx, uint32_t port, struct nbar_page **out)
 	return 0;
 }
 
-static void on_page_drop(void *ctx, uint32_t port, struct nbar_page *page)
+static void image_on_page_drop(void *ctx, uint32_t port, struct nbar_page *page)
 {
 	(void)ctx;
 	(void)port;
 	(void)page; /* a BAR stays */
 }
 
-static void on_wake(void *ctx, uint32_t port, uint32_t cell, uint32_t *word)
+static void image_on_wake(void *ctx, uint32_t port, uint32_t cell, uint32_t *word)
 {
 	(void)ctx;
 	(void)word;
@@ -106,13 +106,13 @@ static void on_wake(void *ctx, uint32_t port, uint32_t cell, uint32_t *word)
 }
 
 static const struct nbnic_platform platform = {
-	.alloc = on_alloc,
-	.free = on_free,
-	.random = on_random,
-	.exclusive = on_exclusive,
-	.page_make = on_page_make,
-	.page_drop = on_page_drop,
-	.wake = on_wake,
+	.alloc = image_on_alloc,
+	.free = image_on_free,
+	.random = image_on_random,
+	.exclusive = image_on_exclusive,
+	.page_make = image_on_page_make,
+	.page_drop = image_on_page_drop,
+	.wake = image_on_wake,
 };
 
 /* --- calls of the host process -----------------------------------------------------------------
@@ -129,7 +129,7 @@ static int32_t client_begin(const struct bared_call *call)
 	return 0;
 }
 
-static void client_end(uint32_t number)
+static void image_client_end(uint32_t number)
 {
 	struct nbnic_client *c = self.client[number];
 
@@ -171,7 +171,7 @@ static bool serve_call(uint64_t now)
 			answer->status = client_begin(call);
 			break;
 		case BARED_CLIENT_END:
-			client_end(call->client);
+			image_client_end(call->client);
 			break;
 		case BARED_REQUEST:
 			request(call, answer);
@@ -234,7 +234,7 @@ static void nic_start(void)
 }
 
 /* Sleeps. The time grows with the time without work, so work that comes soon waits only briefly. */
-static void idle(uint64_t now, uint64_t work_at)
+static void image_idle(uint64_t now, uint64_t work_at)
 {
 	uint64_t wait = (now - work_at) >> 3, next = nbnic_device_next(&self.device);
 
@@ -265,7 +265,7 @@ void image_main(void)
 		if (work)
 			work_at = now;
 		else
-			idle(now, work_at);
+			image_idle(now, work_at);
 	}
 	/* Pairs with the acquire in nic_state. */
 	__atomic_store_n(&self.control->state, BARED_STOPPED, __ATOMIC_RELEASE);

@@ -104,7 +104,7 @@ static void give(struct ring *r, uint16_t id)
 }
 
 /* Tells the device that queue q has a new entry, unless the device looks by itself. */
-static void notify(const struct ring *r, uint32_t q)
+static void net_notify(const struct ring *r, uint32_t q)
 {
 	/* The device sets its flag and then looks at idx again: either the device sees our idx, or
 	 * we see that it wants a notification. */
@@ -114,7 +114,7 @@ static void notify(const struct ring *r, uint32_t q)
 }
 
 /* Takes the next buffer that the device has returned. */
-static bool take(struct ring *r, uint16_t *id, uint32_t *length)
+static bool net_take(struct ring *r, uint16_t *id, uint32_t *length)
 {
 	/* Pairs with the device's store of idx: the entry and its buffer are complete. */
 	if (__atomic_load_n(&r->used.idx, __ATOMIC_ACQUIRE) == r->taken)
@@ -125,7 +125,7 @@ static bool take(struct ring *r, uint16_t *id, uint32_t *length)
 	return true;
 }
 
-static bool to_itself(const struct nbfw_token *t)
+static bool net_to_itself(const struct nbfw_token *t)
 {
 	if (net.loop_tail - net.loop_head == LOOP) {
 		net.base.refused++;
@@ -158,22 +158,22 @@ static bool net_transmit(struct wire_base *w, const struct nbnic_addr *to,
 
 	(void)w;
 	if (same_mac(to->byte, net.mac))
-		return to_itself(t);
+		return net_to_itself(t);
 	if (r->fresh < SLOTS) {
 		id = r->fresh++;
-	} else if (!take(r, &id, &length)) {
+	} else if (!net_take(r, &id, &length)) {
 		net.base.refused++;
 		return false;
 	}
 	copy_mac(r->buffer[id] + NET_HEADER, to->byte);
 	nbfw_token_pack(t, r->buffer[id] + FRAME_AT);
 	give(r, id);
-	notify(r, 1);
+	net_notify(r, 1);
 	return true;
 }
 
 /* Takes one frame from the wire. Ignores frames of other types or for other receivers. */
-static void receive(const uint8_t *frame, uint32_t length, struct nbnic *nic, uint64_t now)
+static void net_receive(const uint8_t *frame, uint32_t length, struct nbnic *nic, uint64_t now)
 {
 	struct nbnic_addr from = { { 0 } };
 	struct nbfw_token t;
@@ -190,7 +190,7 @@ static void receive(const uint8_t *frame, uint32_t length, struct nbnic *nic, ui
 }
 
 /* Takes frames that the NIC has sent to itself, at most `most`. */
-static unsigned take_loopback(struct nbnic *nic, uint64_t now, unsigned most)
+static unsigned net_take_loopback(struct nbnic *nic, uint64_t now, unsigned most)
 {
 	unsigned n = 0;
 
@@ -204,20 +204,20 @@ static unsigned take_loopback(struct nbnic *nic, uint64_t now, unsigned most)
 
 static unsigned net_poll(struct wire_base *w, struct nbnic *nic, uint64_t now, unsigned budget)
 {
-	unsigned own = take_loopback(nic, now, (budget + 1) / 2), n = own;
+	unsigned own = net_take_loopback(nic, now, (budget + 1) / 2), n = own;
 	uint32_t length;
 	uint16_t id;
 
 	(void)w;
-	for (; n < budget && take(&net.rx, &id, &length); n++) {
+	for (; n < budget && net_take(&net.rx, &id, &length); n++) {
 		if (length > BUFFER_BYTES)
 			length = BUFFER_BYTES;
 		if (length > NET_HEADER)
-			receive(net.rx.buffer[id] + NET_HEADER, length - NET_HEADER, nic, now);
+			net_receive(net.rx.buffer[id] + NET_HEADER, length - NET_HEADER, nic, now);
 		give(&net.rx, id);
 	}
 	if (n > own)
-		notify(&net.rx, 0);
+		net_notify(&net.rx, 0);
 	return n;
 }
 
@@ -264,7 +264,7 @@ static bool queue_start(uint32_t q, struct ring *r, uint16_t flags)
 	return true;
 }
 
-static bool find(void)
+static bool net_find(void)
 {
 	for (uint32_t i = 0; i < MMIO_COUNT; i++) {
 		net.mmio = MMIO_BASE + i * MMIO_STEP;
@@ -286,7 +286,7 @@ static bool feature(uint32_t select, uint32_t wanted)
 	return (machine_read32(net.mmio + REG_FEATURES) & wanted) == wanted;
 }
 
-static void describe(void)
+static void net_describe(void)
 {
 	for (uint32_t i = 0; i < MAC_SIZE; i++) {
 		net.mac[i] = *(const volatile uint8_t *)(net.mmio + REG_CONFIG + i);
@@ -300,7 +300,7 @@ struct wire_base *virtio_net_open(const char **why)
 	uint32_t status = STATUS_ACKNOWLEDGE | STATUS_DRIVER;
 
 	*why = "the machine has no modern virtio network device";
-	if (!find())
+	if (!net_find())
 		return 0;
 	*why = "its virtio network device lacks a feature";
 	machine_write32(net.mmio + REG_STATUS, 0);
@@ -312,7 +312,7 @@ struct wire_base *virtio_net_open(const char **why)
 	if (!(machine_read32(net.mmio + REG_STATUS) & STATUS_FEATURES_OK) ||
 	    !queue_start(0, &net.rx, DESC_WRITE) || !queue_start(1, &net.tx, 0))
 		return 0;
-	describe();
+	net_describe();
 	for (uint32_t i = 0; i < SLOTS; i++) { /* the parts of a sent frame that never change */
 		uint8_t *eth = net.tx.buffer[i] + NET_HEADER;
 
@@ -324,7 +324,7 @@ struct wire_base *virtio_net_open(const char **why)
 	machine_write32(net.mmio + REG_STATUS, status | STATUS_DRIVER_OK);
 	for (uint16_t i = 0; i < SLOTS; i++)
 		give(&net.rx, i);
-	notify(&net.rx, 0);
+	net_notify(&net.rx, 0);
 	net.base.ops = &net_ops;
 	net.base.name = "virtio";
 	net.base.kind = KIND_ETHERNET;
