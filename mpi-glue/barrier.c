@@ -62,7 +62,7 @@ static int look_at_posted(struct nbmpi_comm *c, uint32_t ticket)
 }
 
 /* Looks at a barrier once. 1: done; 0: not yet; negative: failed. */
-static int look(struct nbmpi_comm *c, const struct nbmpi_request *r)
+static int barrier_look(struct nbmpi_comm *c, const struct nbmpi_request *r)
 {
 	const uint32_t ticket = r->ticket;
 	int rc;
@@ -84,7 +84,7 @@ static int fallback(struct nbmpi_comm *c, enum nbmpi_why why)
 	return NBMPI_BY_MPI;
 }
 
-static int start(struct nbmpi_comm *c, struct nbmpi_request *r)
+static int barrier_start(struct nbmpi_comm *c, struct nbmpi_request *r)
 {
 	int rc;
 
@@ -117,12 +117,12 @@ int nbmpi_ibarrier(struct nbmpi_comm *c, struct nbmpi_request *out)
 		return fallback(c, NBMPI_WHY_opening);
 	}
 	pthread_mutex_lock(&c->lock);
-	rc = start(c, out);
+	rc = barrier_start(c, out);
 	pthread_mutex_unlock(&c->lock);
 	return rc;
 }
 
-static int run(struct nbmpi_comm *c)
+static int barrier_run(struct nbmpi_comm *c)
 {
 	struct nbmpi_request r;
 	double since = c->judge.closed ? 0 : nbmpi_now_s();
@@ -149,7 +149,7 @@ int nbmpi_barrier(struct nbmpi_comm *c)
 
 	/* All members have called the same number of barriers before, so all decide alike. */
 	if (c->path != NBMPI_OPENING || c->calls < c->asks || c->error)
-		return run(c);
+		return barrier_run(c);
 	c->calls++;
 	fallback(c, NBMPI_WHY_opening);
 	rc = nbmpi_set_up(c);
@@ -177,7 +177,7 @@ int nbmpi_test(struct nbmpi_request *r)
 
 	if (pthread_mutex_trylock(&c->lock) != 0)
 		return 0;
-	rc = look(c, r);
+	rc = barrier_look(c, r);
 	r->code = c->code;
 	r->orphan = c->closed;
 	if (rc != 0)

@@ -86,7 +86,7 @@ static const char *variable(const char *name)
 }
 
 /* Reads a number up to max; leaves *out alone if the variable is not set. */
-static bool number(const char *name, unsigned long max, unsigned long *out)
+static bool config_number(const char *name, unsigned long max, unsigned long *out)
 {
 	const char *text = variable(name);
 	unsigned long value;
@@ -127,9 +127,9 @@ void nbmpi_config_env(struct nbmpi_config *out)
 	enable = out->enable;
 	min_hosts = out->min_hosts;
 	verbose = (unsigned long)out->verbose;
-	good = number("NBAR_MPI_ENABLE", 1, &enable);
-	good &= number("NBAR_MPI_MIN_HOSTS", NBAR_SIZE_MAX, &min_hosts);
-	good &= number("NBAR_MPI_VERBOSE", 9, &verbose);
+	good = config_number("NBAR_MPI_ENABLE", 1, &enable);
+	good &= config_number("NBAR_MPI_MIN_HOSTS", NBAR_SIZE_MAX, &min_hosts);
+	good &= config_number("NBAR_MPI_VERBOSE", 9, &verbose);
 	good &= text_of("NBAR_MPI_ALG", out->alg, sizeof(out->alg));
 	good &= text_of("NBAR_MPI_NIC", out->nic, sizeof(out->nic));
 	good &= !wait || nbmpi_wait_read("NBAR_MPI_WAIT", wait, &out->wait);

@@ -140,7 +140,7 @@ int nbmpi_exchange_begin(const struct nbmpi_channel *at, uint32_t rank, uint32_t
 
 /* Rank h of the communicator speaks for host h: rank h gets the addresses of the host's peers from
  * the ranks that speak for these peers. */
-static int speak(const struct nbmpi_channel *at, struct nbmpi_speech *s)
+static int exchange_speak(const struct nbmpi_channel *at, struct nbmpi_speech *s)
 {
 	uint32_t n = s->card.npeer, size = sizeof(*s->address);
 
@@ -175,7 +175,7 @@ int nbmpi_exchange_addresses(const struct nbmpi_channel *at, uint32_t rank,
 	if (rc == 0 && s && !own)
 		rc = pass(at, s->card.leader, true, s->peer, s->card.npeer * sizeof(*s->peer));
 	if (rc == 0 && s)
-		rc = speak(at, s);
+		rc = exchange_speak(at, s);
 	if (rc == 0 && s && !own)
 		rc = pass(at, s->card.leader, false, s->address,
 			  s->card.npeer * sizeof(*s->address));

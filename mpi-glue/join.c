@@ -124,7 +124,7 @@ static enum nbmpi_why open_all(struct set_up *s)
 }
 
 /* Step "open". A rank takes part even after a failure, because the other ranks wait for it. */
-static int prepare(struct set_up *s, enum nbmpi_why *why)
+static int join_prepare(struct set_up *s, enum nbmpi_why *why)
 {
 	struct nbmpi_comm *c = s->c;
 	int rc;
@@ -190,7 +190,7 @@ static enum nbmpi_why group_join(struct set_up *s, const struct nbar_share *shar
 }
 
 /* A rank takes part even after a failure, because the other ranks wait for it. */
-static int join(struct set_up *s, enum nbmpi_why *why)
+static int join_all(struct set_up *s, enum nbmpi_why *why)
 {
 	struct nbmpi_comm *c = s->c;
 	bool leads = c->rank == c->leader;
@@ -243,7 +243,7 @@ static int try_once(struct nbmpi_comm *c, double end)
  * drop its frames: here the ranks can still agree on the barrier of the MPI. If a rank cannot take
  * part, the others wait in vain. Those after the first are timed as barriers of the program are.
  */
-static enum nbmpi_why trial(struct set_up *s)
+static enum nbmpi_why join_trial(struct set_up *s)
 {
 	struct nbmpi_comm *c = s->c;
 	double end = nbmpi_now_s() + TRIAL_S, since;
@@ -269,7 +269,7 @@ static enum nbmpi_why trial(struct set_up *s)
 }
 
 /* All ranks vote: yes, or a reason against. 0 and the result in c->why, or an error of the MPI. */
-static int vote(struct set_up *s, enum nbmpi_why why, struct nbmpi_sum *sum)
+static int join_vote(struct set_up *s, enum nbmpi_why why, struct nbmpi_sum *sum)
 {
 	struct nbmpi_comm *c = s->c;
 	int rc;
@@ -300,7 +300,7 @@ static void find_mates(struct set_up *s, enum nbmpi_why *why)
 
 /* Holds three votes, if a set-up pays: the number of hosts; have all ranks opened; have all ranks
  * joined? Returns as vote. */
-static int agree(struct set_up *s)
+static int join_agree(struct set_up *s)
 {
 	struct nbmpi_comm *c = s->c;
 	uint32_t min_hosts = nbmpi_self.start.config.min_hosts;
@@ -327,7 +327,7 @@ static int agree(struct set_up *s)
 		why = memory_failed(s, "draw a number for it", errno);
 	sum.least = sum.least >> 2 | NBMPI_VOTE_YES;
 	sum.total = c->rank == c->leader;
-	rc = vote(s, why, &sum);
+	rc = join_vote(s, why, &sum);
 	if (rc != 0 || c->why != NBMPI_WHY_none)
 		return rc;
 	s->key = sum.least;
@@ -341,20 +341,20 @@ static int agree(struct set_up *s)
 	rc = nbmpi_tuned_agree(c, &s->channel);
 	if (rc != 0)
 		return rc;
-	rc = prepare(s, &why);
+	rc = join_prepare(s, &why);
 	if (rc == 0)
-		rc = vote(s, why, &(struct nbmpi_sum){ .least = NBMPI_VOTE_YES });
+		rc = join_vote(s, why, &(struct nbmpi_sum){ .least = NBMPI_VOTE_YES });
 	if (rc == 0 && c->why == NBMPI_WHY_none)
-		rc = join(s, &why);
+		rc = join_all(s, &why);
 	if (rc != 0 || c->why != NBMPI_WHY_none)
 		return rc;
 	if (why == NBMPI_WHY_none && c->group) {
-		why = trial(s);
+		why = join_trial(s);
 		s->follows = true;
 	}
 	sum = (struct nbmpi_sum){ .least = NBMPI_VOTE_YES };
 	nbmpi_judge_give(c, &sum);
-	rc = vote(s, why, &sum);
+	rc = join_vote(s, why, &sum);
 	if (rc == 0 && c->why == NBMPI_WHY_none && c->group &&
 	    c->judge.n[NBMPI_WAY_MPI] >= NBMPI_TIMED_LEAST &&
 	    nbmpi_judge_take(c, &sum, s->cause, sizeof(s->cause)))
@@ -372,7 +372,7 @@ int nbmpi_set_up(struct nbmpi_comm *c)
 		.memory = -1,
 		.pays = true,
 	};
-	int rc = agree(&s);
+	int rc = join_agree(&s);
 
 	free(s.local);
 	free(s.host.address);

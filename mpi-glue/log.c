@@ -161,7 +161,7 @@ int nbmpi_fail_code(struct nbmpi_comm *c, int code)
 	return c->error;
 }
 
-static int failed(struct nbmpi_comm *c, const char *missing, const char *cause)
+static int log_failed(struct nbmpi_comm *c, const char *missing, const char *cause)
 {
 	char text[800];
 
@@ -187,7 +187,7 @@ int nbmpi_fail(struct nbmpi_comm *c, int error)
 	if (!missing_text(c, missing, sizeof(missing)) && error == -ENETDOWN && c->group &&
 	    c->rank != c->leader && nbmpi_self.start.config.where == NBMPI_WHERE_HOST)
 		snprintf(missing, sizeof(missing), "rank %u", c->leader);
-	return failed(c, missing, cause);
+	return log_failed(c, missing, cause);
 }
 
 int nbmpi_fail_ended(struct nbmpi_comm *c, const struct nbmpi_mate *mate)
@@ -197,7 +197,7 @@ int nbmpi_fail_ended(struct nbmpi_comm *c, const struct nbmpi_mate *mate)
 	snprintf(missing, sizeof(missing), "rank %u", mate->rank);
 	snprintf(cause, sizeof(cause), "its process %d has ended: look there for what went wrong",
 		 mate->pid);
-	return failed(c, missing, cause);
+	return log_failed(c, missing, cause);
 }
 
 void nbmpi_log_missing(const struct nbmpi_comm *c, double seconds)

@@ -34,7 +34,7 @@ static struct nbmpi_memory *map(int fd, uint32_t nlocal)
 	return at == MAP_FAILED ? NULL : at;
 }
 
-static void path_of(uint64_t key, uint32_t leader, char out[64])
+static void mates_path_of(uint64_t key, uint32_t leader, char out[64])
 {
 	snprintf(out, 64, NBAR_HOSTNIC_DIR "/nbar-%016llx-%u.procs", (unsigned long long)key,
 		 leader);
@@ -46,7 +46,7 @@ int nbmpi_memory_make(uint64_t key, uint32_t leader, uint32_t nlocal)
 	char path[64];
 	int fd, rc;
 
-	path_of(key, leader, path);
+	mates_path_of(key, leader, path);
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
@@ -71,7 +71,7 @@ int nbmpi_memory_open(uint64_t key, uint32_t leader)
 	char path[64];
 	int fd, rc = -EPERM;
 
-	path_of(key, leader, path);
+	mates_path_of(key, leader, path);
 	/* Whatever has this name: open() does not wait for it. */
 	fd = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
@@ -88,7 +88,7 @@ void nbmpi_memory_unlink(uint64_t key, uint32_t leader)
 {
 	char path[64];
 
-	path_of(key, leader, path);
+	mates_path_of(key, leader, path);
 	unlink(path);
 }
 
@@ -96,7 +96,7 @@ void nbmpi_memory_unlink(uint64_t key, uint32_t leader)
 
 /* Reads the start time of a process, in ticks; 0: the process has ended. False: not known, for
  * example because this process has no free descriptor. */
-static bool born(int32_t pid, uint64_t *out)
+static bool mates_born(int32_t pid, uint64_t *out)
 {
 	char path[32], text[512], state;
 	unsigned long long ticks;
@@ -144,7 +144,7 @@ int nbmpi_memory_join(struct nbmpi_comm *c, int memory)
 	me = &c->memory->mate[c->mate];
 	me->rank = c->rank;
 	me->pid = (int32_t)getpid();
-	born(me->pid, &me->born); /* 0: the others do not check us */
+	mates_born(me->pid, &me->born); /* 0: the others do not check us */
 	return 0;
 }
 
@@ -161,7 +161,7 @@ const struct nbmpi_mate *nbmpi_mate_ended(const struct nbmpi_comm *c)
 	uint64_t now;
 
 	for (uint32_t i = 0; i < c->nlocal; i++)
-		if (i != c->mate && mate[i].born != 0 && born(mate[i].pid, &now) &&
+		if (i != c->mate && mate[i].born != 0 && mates_born(mate[i].pid, &now) &&
 		    now != mate[i].born)
 			return &mate[i];
 	return NULL;

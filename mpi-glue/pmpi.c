@@ -77,7 +77,7 @@ static bool is_foreign(MPI_Group group, int size)
 	return false;
 }
 
-static int by_rank(const void *a, const void *b)
+static int pmpi_by_rank(const void *a, const void *b)
 {
 	const uint32_t *x = a, *y = b;
 
@@ -123,7 +123,7 @@ static uint32_t *mpi_mates(void *mpi, uint32_t *n, enum nbmpi_why *why)
 		*why = NBMPI_WHY_nic;
 	PMPI_Group_free(&group);
 	if (rank)
-		qsort(rank, *n, sizeof(*rank), by_rank);
+		qsort(rank, *n, sizeof(*rank), pmpi_by_rank);
 	return (uint32_t *)rank;
 }
 
@@ -268,7 +268,7 @@ static bool by_mpi(MPI_Comm comm)
 /* --- failures -------------------------------------------------------------------------------- */
 
 /* Calls the error handler of the communicator, unless MPI has called it. */
-static int failed(MPI_Comm comm, const struct nbmpi_comm *c, int rc)
+static int pmpi_failed(MPI_Comm comm, const struct nbmpi_comm *c, int rc)
 {
 	int code = nbmpi_comm_code(c);
 
@@ -293,7 +293,7 @@ int MPI_Barrier(MPI_Comm comm)
 	if (last.c == c) /* an error handler may have called another barrier */
 		last.fallbacks = nbmpi_comm_fallbacks(c);
 	if (rc < 0)
-		return failed(comm, c, rc);
+		return pmpi_failed(comm, c, rc);
 	if (rc == NBMPI_BY_MPI) {
 		rc = PMPI_Barrier(comm);
 		if (rc == MPI_SUCCESS) /* an error handler may have freed the communicator */
@@ -318,7 +318,7 @@ int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
 		rc = PMPI_Ibarrier(comm, request);
 	else
 		rc = NBMPI_FAILED;
-	return rc < 0 ? failed(comm, c, rc) : rc;
+	return rc < 0 ? pmpi_failed(comm, c, rc) : rc;
 }
 
 /* --- begin and end --------------------------------------------------------------------------- */
@@ -351,7 +351,7 @@ static bool number_hosts(struct nbmpi_node *node, const struct nbmpi_node *self)
 
 /* Gathers the places of all processes of the world. MPI cannot cancel this, and a rank without this
  * library never takes part. So a rank that waits for long prints a message. */
-static int exchange(const struct nbmpi_node *self, struct nbmpi_node *all)
+static int nodes_exchange(const struct nbmpi_node *self, struct nbmpi_node *all)
 {
 	const int size = (int)sizeof(*self);
 	double since = PMPI_Wtime();
@@ -383,7 +383,7 @@ static int tag_bits(void)
 }
 
 /* Before MPI begins. */
-static void configure(void)
+static void pmpi_configure(void)
 {
 	nbmpi_config_env(&start.config);
 	nbmpi_config_pin(&start.config);
@@ -391,7 +391,7 @@ static void configure(void)
 
 /* After MPI has begun, with result rc: all processes of the world learn the places of the others.
  */
-static int begin(int rc)
+static int pmpi_begin(int rc)
 {
 	struct nbmpi_node self, *node;
 	int rank;
@@ -407,7 +407,7 @@ static int begin(int rc)
 	node = malloc((size_t)world.size * sizeof(*node));
 	if (!node)
 		return no_memory(MPI_COMM_WORLD);
-	rc = exchange(&self, node);
+	rc = nodes_exchange(&self, node);
 	if (rc == MPI_SUCCESS && !number_hosts(node, &self))
 		rc = no_memory(MPI_COMM_WORLD);
 	free(node);
@@ -433,14 +433,14 @@ static int begin(int rc)
 
 int MPI_Init(int *argc, char ***argv)
 {
-	configure();
-	return begin(PMPI_Init(argc, argv));
+	pmpi_configure();
+	return pmpi_begin(PMPI_Init(argc, argv));
 }
 
 int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
-	configure();
-	return begin(PMPI_Init_thread(argc, argv, required, provided));
+	pmpi_configure();
+	return pmpi_begin(PMPI_Init_thread(argc, argv, required, provided));
 }
 
 int MPI_Finalize(void)

@@ -6,7 +6,8 @@
  */
 #include "pmpi.h"
 
-static int begin(MPI_Comm comm, int rank, int tag, const struct nbmpi_message *m, MPI_Request *out)
+static int exchange_begin(MPI_Comm comm, int rank, int tag, const struct nbmpi_message *m,
+			  MPI_Request *out)
 {
 	return m->in ? PMPI_Irecv(m->data, (int)m->size, MPI_BYTE, rank, tag, comm, out)
 		     : PMPI_Isend(m->data, (int)m->size, MPI_BYTE, rank, tag, comm, out);
@@ -27,7 +28,7 @@ int pmpi_exchange(MPI_Comm comm, MPI_Group group, int tag, struct nbmpi_message 
 
 		if (m->rank != NBAR_RANK_NONE)
 			PMPI_Group_translate_ranks(group, 1, &theirs, all, &rank);
-		rc = begin(comm, rank, tag, m, &request);
+		rc = exchange_begin(comm, rank, tag, m, &request);
 		m->request = (void *)(uintptr_t)request;
 	}
 	PMPI_Group_free(&all);

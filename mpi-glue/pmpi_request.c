@@ -51,7 +51,7 @@ void pmpi_progress(void)
 
 /* --- requests -------------------------------------------------------------------------------- */
 
-static bool done(struct request *r)
+static bool request_done(struct request *r)
 {
 	int rc = r->complete ? 1 : nbmpi_test(&r->barrier);
 
@@ -73,7 +73,7 @@ static int on_poll(void *state, MPI_Status *status)
 	struct request *r = state;
 
 	(void)status;
-	if (!done(r) && ++r->polls % POLLS == 0) {
+	if (!request_done(r) && ++r->polls % POLLS == 0) {
 		pmpi_progress();
 		nbmpi_yield();
 	}
@@ -88,7 +88,7 @@ static int on_wait(int count, void **state, double timeout, MPI_Status *status)
 	for (int i = 0; i < count; i++) {
 		struct request *r = state[i];
 
-		while (!done(r)) {
+		while (!request_done(r)) {
 			pmpi_progress();
 			nbmpi_yield();
 		}
@@ -107,7 +107,7 @@ static int on_query(void *state, MPI_Status *status)
 	return MPI_SUCCESS;
 }
 
-static int on_free(void *state)
+static int request_on_free(void *state)
 {
 	struct request *r = state;
 
@@ -133,7 +133,7 @@ static int on_cancel(void *state, int complete)
 
 int pmpi_request_begin(void)
 {
-	return PMPI_Grequest_start(on_query, on_free, on_cancel, NULL, &never);
+	return PMPI_Grequest_start(on_query, request_on_free, on_cancel, NULL, &never);
 }
 
 void pmpi_request_end(void)
@@ -157,7 +157,7 @@ static void call_handler_of_freed(MPI_Errhandler handler, int code)
 /* Frees the requests that the call has completed. Returns the result of the call: rc if it is an
  * error; else the code of a failed request (MPI_ERR_IN_STATUS for calls with several), after a call
  * of its handler. */
-static int completed(int rc, bool several)
+static int request_completed(int rc, bool several)
 {
 	struct request *r;
 
@@ -188,7 +188,8 @@ int pmpi_request_start(struct nbmpi_comm *c, MPI_Comm comm, MPI_Request *out)
 	}
 	*r = (struct request){ .comm = comm };
 	PMPI_Comm_get_errhandler(comm, &r->handler);
-	rc = PMPIX_Grequest_start(on_query, on_free, on_cancel, on_poll, on_wait, r, &r->handle);
+	rc = PMPIX_Grequest_start(on_query, request_on_free, on_cancel, on_poll, on_wait, r,
+				  &r->handle);
 	if (rc != MPI_SUCCESS) {
 		PMPI_Errhandler_free(&r->handler);
 		free(r);
@@ -209,7 +210,7 @@ int pmpi_request_start(struct nbmpi_comm *c, MPI_Comm comm, MPI_Request *out)
 	r->complete = true;
 	PMPI_Grequest_complete(r->handle);
 	PMPI_Request_free(&r->handle);
-	completed(MPI_SUCCESS, false);
+	request_completed(MPI_SUCCESS, false);
 	return rc;
 }
 
@@ -252,7 +253,7 @@ static int completed_one(int rc, MPI_Status *status)
 		return rc;
 	if (status != MPI_STATUS_IGNORE)
 		show_error(status, false);
-	return completed(rc, false);
+	return request_completed(rc, false);
 }
 
 static int completed_some(int rc, int n, MPI_Status *status)
@@ -261,7 +262,7 @@ static int completed_some(int rc, int n, MPI_Status *status)
 		return rc;
 	if (status != MPI_STATUSES_IGNORE)
 		show_errors(rc, n, status);
-	return completed(rc, true);
+	return request_completed(rc, true);
 }
 
 int MPI_Wait(MPI_Request *request, MPI_Status *status)
@@ -320,7 +321,7 @@ int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
 		;
 	pthread_mutex_unlock(&all.lock);
 	if (r)
-		done(r);
+		request_done(r);
 	rc = PMPI_Request_get_status(request, flag, status);
 	if (r && *flag && status != MPI_STATUS_IGNORE)
 		show_error(status, false);

@@ -33,7 +33,7 @@ static void leave(struct nbmpi_port **at)
 	end(p);
 }
 
-static void put(struct nbmpi_port *p)
+static void port_put(struct nbmpi_port *p)
 {
 	p->next = nbmpi_self.ports;
 	nbmpi_self.ports = p;
@@ -79,7 +79,7 @@ static void own_lost(void)
 	if (p->ngroup == 0)
 		end(p);
 	else
-		put(p);
+		port_put(p);
 }
 
 enum nbmpi_why nbmpi_port_open_group(struct nbmpi_comm *c, const char *nic,
@@ -123,7 +123,7 @@ enum nbmpi_why nbmpi_port_attach_group(struct nbmpi_comm *c, const char *nic,
 			return NBMPI_WHY_attach;
 		}
 		p->share = *share;
-		put(p);
+		port_put(p);
 	}
 	if (nbar_group_attach(p->port, share, &c->group) != 0) {
 		leave_unused(NULL);

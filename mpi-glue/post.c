@@ -52,7 +52,7 @@ static bool post_all(void)
 	return more;
 }
 
-static void *run(void *arg)
+static void *post_run(void *arg)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
 
@@ -80,7 +80,8 @@ void nbmpi_post_later(void)
 		sigfillset(&all);
 		pthread_sigmask(SIG_BLOCK, &all, &before); /* signals are the program's */
 		/* If there is no thread, the functions that test and wait post the tickets. */
-		thread.runs = thread.started = pthread_create(&thread.id, NULL, run, NULL) == 0;
+		thread.runs = thread.started =
+			pthread_create(&thread.id, NULL, post_run, NULL) == 0;
 		pthread_sigmask(SIG_SETMASK, &before, NULL);
 	}
 	pthread_mutex_unlock(&nbmpi_self.lock);

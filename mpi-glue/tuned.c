@@ -53,7 +53,7 @@ static const char *profile(void)
 }
 
 /* Finds a function by dlsym: ISO C has no cast from an object to a function. */
-static bool find(void *library, const char *name, void *function)
+static bool tuned_find(void *library, const char *name, void *function)
 {
 	void *symbol = dlsym(library, name);
 
@@ -61,14 +61,14 @@ static bool find(void *library, const char *name, void *function)
 	return symbol != NULL;
 }
 
-static bool load(void)
+static bool tuned_load(void)
 {
 	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
 
-	if (library && find(library, "nbar_tune_open", &self.open) &&
-	    find(library, "nbar_tune_digest", &self.digest_of) &&
-	    find(library, "nbar_tune_host", &self.host) &&
-	    find(library, "nbar_tune_plan", &self.plan))
+	if (library && tuned_find(library, "nbar_tune_open", &self.open) &&
+	    tuned_find(library, "nbar_tune_digest", &self.digest_of) &&
+	    tuned_find(library, "nbar_tune_host", &self.host) &&
+	    tuned_find(library, "nbar_tune_plan", &self.plan))
 		return true;
 	nbmpi_log(1, "cannot load " LIBRARY ": %s", dlerror());
 	return false;
@@ -95,7 +95,7 @@ static enum fault read_profile(void)
 {
 	char why[512] = "";
 
-	if (!load())
+	if (!tuned_load())
 		return FAULT_LIBRARY;
 	if (self.open(profile(), &self.tune, why, sizeof(why)) != 0) {
 		nbmpi_log(1, "%s", why);

@@ -44,7 +44,7 @@ static void name_missing(void)
 }
 
 /* Returns 1 when the barrier is complete, or the error of nbar_test. post_ms: when rank 1 posts. */
-static int loop(uint32_t ticket, int post_ms)
+static int events_loop(uint32_t ticket, int post_ms)
 {
 	struct pollfd p = { .fd = nbar_group_fd(group[0]), .events = POLLIN };
 	int rc, passed_ms = 0;
@@ -73,13 +73,13 @@ int main(int argc, char **argv)
 		fprintf(stderr, "events: %s\n", argc == 2 ? nbar_error() : "usage: events NIC");
 		return 1;
 	}
-	if (nbar_post(group[0], &ticket) < 0 || loop(ticket, LATE_MS) != 1) {
+	if (nbar_post(group[0], &ticket) < 0 || events_loop(ticket, LATE_MS) != 1) {
 		fprintf(stderr, "events: %s\n", nbar_error());
 		return 1;
 	}
 	printf("complete\n");
 	/* Now rank 1 never posts. After the abort, both ranks have an error. */
-	if (nbar_post(group[0], &ticket) < 0 || loop(ticket, -1) != -ECANCELED) {
+	if (nbar_post(group[0], &ticket) < 0 || events_loop(ticket, -1) != -ECANCELED) {
 		fprintf(stderr, "events: %s\n", nbar_error());
 		return 1;
 	}

@@ -55,7 +55,7 @@ static void endpoint_get(const char *folder, unsigned rank, struct nbar_endpoint
 	}
 }
 
-static int fail(const char *what)
+static int hello_fail(const char *what)
 {
 	fprintf(stderr, "hello: %s: %s\n", what, nbar_error());
 	return 1;
@@ -76,9 +76,9 @@ int main(int argc, char **argv)
 
 	/* A member: a port of a NIC, a group on it, and the endpoint addresses of the others. */
 	if (!endpoints || nbar_open(argv[1], &port) < 0)
-		return fail("open");
+		return hello_fail("open");
 	if (nbar_group_open(port, &attr, &group, &endpoint) < 0)
-		return fail("group");
+		return hello_fail("group");
 	if (endpoint_put(argv[2], rank, &endpoint) < 0) {
 		perror(argv[2]);
 		return 1;
@@ -86,17 +86,17 @@ int main(int argc, char **argv)
 	for (unsigned r = 0; r < size; r++)
 		endpoint_get(argv[2], r, &endpoints[r]);
 	if (nbar_group_connect(group, endpoints) < 0)
-		return fail("connect");
+		return hello_fail("connect");
 
 	/* Arrive, compute while the NICs run the barrier, and wait for the others. */
 	for (int i = 1; i <= 1000; i++) {
 		uint32_t ticket;
 
 		if (nbar_post(group, &ticket) < 0)
-			return fail("post");
+			return hello_fail("post");
 		sum += 1.0 / i;
 		if (nbar_wait(group, ticket, NBAR_FOREVER) < 0)
-			return fail("wait");
+			return hello_fail("wait");
 	}
 	printf("rank %u of %u: hello after 1000 barriers, and %.3f by the way\n", rank, size, sum);
 

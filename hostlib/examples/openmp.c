@@ -39,7 +39,7 @@ static int connect_both(const char *nic)
 }
 
 /* Allocates and prepares a team. The size of its memory depends on the kind. */
-static int prepare(unsigned i, const char *kind)
+static int openmp_prepare(unsigned i, const char *kind)
 {
 	struct nbar_team_attr attr = { .size = TEAM, .kind = kind, .group = group[i] };
 	size_t bytes;
@@ -78,7 +78,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	for (unsigned i = 0; i < nteam; i++) {
-		if (prepare(i, kind) < 0) {
+		if (openmp_prepare(i, kind) < 0) {
 			fprintf(stderr, "openmp: %s\n", nbar_error());
 			return 1;
 		}

@@ -9,7 +9,7 @@
 
 #include <nbar_pmix.h>
 
-static int fail(const char *what, const char *why)
+static int pmix_fail(const char *what, const char *why)
 {
 	fprintf(stderr, "pmix: %s: %s\n", what, why);
 	return 1;
@@ -25,23 +25,23 @@ int main(int argc, char **argv)
 	pmix_status_t rc;
 
 	if (argc != 3)
-		return fail("usage", "pmix NIC BARRIERS");
+		return pmix_fail("usage", "pmix NIC BARRIERS");
 	rc = nbar_pmix_begin(&self, &attr.rank, &attr.size);
 	if (rc != PMIX_SUCCESS)
-		return fail("cannot join the job", PMIx_Error_string(rc));
+		return pmix_fail("cannot join the job", PMIx_Error_string(rc));
 	all = calloc(attr.size, sizeof(*all));
 	if (!all)
-		return fail("endpoint addresses", "no memory");
+		return pmix_fail("endpoint addresses", "no memory");
 	if (nbar_open(argv[1], &port) < 0 || nbar_group_open(port, &attr, &group, &mine) < 0)
-		return fail("open", nbar_error());
+		return pmix_fail("open", nbar_error());
 	rc = nbar_pmix_exchange(&self, "example", group, &mine, all);
 	if (rc != PMIX_SUCCESS)
-		return fail("cannot exchange endpoint addresses", PMIx_Error_string(rc));
+		return pmix_fail("cannot exchange endpoint addresses", PMIx_Error_string(rc));
 	if (nbar_group_connect(group, all) < 0)
-		return fail("connect", nbar_error());
+		return pmix_fail("connect", nbar_error());
 	for (int i = atoi(argv[2]); i > 0; i--)
 		if (nbar_barrier(group) < 0)
-			return fail("barrier", nbar_error());
+			return pmix_fail("barrier", nbar_error());
 	printf("rank %u of %u: %s barriers\n", attr.rank, attr.size, argv[2]);
 	nbar_close(port);
 	free(all);

@@ -28,7 +28,8 @@ static void die(const char *why)
 }
 
 /* The group of all ranks; the endpoint addresses travel by MPI. */
-static struct nbar_group *open_group(const char *nic, int rank, int size, struct nbar_port **port)
+static struct nbar_group *quiet_open_group(const char *nic, int rank, int size,
+					   struct nbar_port **port)
 {
 	const struct nbar_group_attr attr = {
 		.struct_size = sizeof(attr),
@@ -60,7 +61,7 @@ int main(int argc, char **argv)
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	if (argc != 3)
 		die("usage: quiet NIC ROUNDS");
-	group = open_group(argv[1], rank, size, &port);
+	group = quiet_open_group(argv[1], rank, size, &port);
 	MPI_Win_allocate(sizeof(out), sizeof(*in), MPI_INFO_NULL, MPI_COMM_WORLD, &in, &window);
 	MPI_Win_lock_all(0, window);
 	for (uint64_t round = 1; round <= strtoull(argv[2], NULL, 10); round++) {

@@ -20,7 +20,7 @@
 
 #define LIBRARY "libnbar-hostnic.so.0"
 
-static int load(const char *nic, const struct nbar_hostnic_ops **out)
+static int host_load(const char *nic, const struct nbar_hostnic_ops **out)
 {
 	const char *file = secure_getenv("NBAR_HOSTNIC");
 	const struct nbar_hostnic_ops *ops;
@@ -102,7 +102,7 @@ int nblib_host_connect(struct nblib_link *l, const char *name, uint32_t socket_i
 	const char *spec = name + sizeof(NBLIB_HOST_PREFIX) - 1;
 	bool make = socket_id == NBLIB_SOCKET_ID_MAKE;
 	char text[NBAR_HOSTNIC_TEXT];
-	int err = load(name, &l->ops);
+	int err = host_load(name, &l->ops);
 
 	if (err)
 		return err;

@@ -96,7 +96,7 @@ static int connect_failed(const struct nblib_link *l, int err)
 
 /* Any user can create a directory in /tmp. So the process that listens in the default run directory
  * of this user must belong to this user, or to root. */
-static int check_owner(const struct nblib_link *l)
+static int link_check_owner(const struct nblib_link *l)
 {
 	struct ucred who;
 	socklen_t size = sizeof(who);
@@ -123,7 +123,7 @@ static int connect_daemon(struct nblib_link *l)
 
 	memcpy(addr.sun_path, l->path, sizeof(l->path));
 	err = nblib_link_reach(l, &addr, sizeof(addr));
-	return err ? connect_failed(l, err) : check_owner(l);
+	return err ? connect_failed(l, err) : link_check_owner(l);
 }
 
 int nblib_link_open(struct nblib_link *l, const char *name, uint32_t socket_id, uint32_t *port)

@@ -18,8 +18,8 @@
 #define PAUSE_LEAST_NS UINT64_C(50000)
 #define PAUSE_MOST_NS UINT64_C(64000000)
 
-static int ask(const struct nbar_group *g, uint32_t rank, uint32_t patience_ms,
-	       struct nbar_rep_group_reach *out)
+static int reach_ask(const struct nbar_group *g, uint32_t rank, uint32_t patience_ms,
+		     struct nbar_rep_group_reach *out)
 {
 	struct nbar_req_group_reach request = { .cell = g->cell, .rank = rank };
 	struct nblib_call call = {
@@ -40,7 +40,7 @@ const char *nblib_silent_address(struct nbar_group *g, uint32_t rank)
 	struct nbar_rep_group_reach reply = { .rank = NBAR_RANK_NONE };
 
 	if (order_text_claim(&g->silent_state)) {
-		if (ask(g, rank, NBLIB_ADDRESS_MS, &reply) == 0 && reply.rank == rank &&
+		if (reach_ask(g, rank, NBLIB_ADDRESS_MS, &reply) == 0 && reply.rank == rank &&
 		    reply.peer[0])
 			snprintf(g->silent, sizeof(g->silent), " (%s)", reply.peer);
 		order_text_write(&g->silent_state);
@@ -63,7 +63,8 @@ static void pause_for(const struct nbar_port *port, uint64_t ns)
 	} while (nblib_now_ns() < end);
 }
 
-static int unreached(const struct nbar_group *g, const struct nbar_rep_group_reach *r, uint64_t ns)
+static int reach_unreached(const struct nbar_group *g, const struct nbar_rep_group_reach *r,
+			   uint64_t ns)
 {
 	return nblib_fail(
 		-EHOSTUNREACH,
@@ -88,10 +89,10 @@ int nbar_group_reach(struct nbar_group *g, uint64_t timeout_ns)
 	if (!g->connected)
 		return nblib_fail(-ENOTCONN, "the group is not connected: call nbar_group_connect "
 					     "first");
-	while ((err = ask(g, NBAR_RANK_NONE, 0, &reply)) == 0 && reply.missing > 0) {
+	while ((err = reach_ask(g, NBAR_RANK_NONE, 0, &reply)) == 0 && reply.missing > 0) {
 		passed = nblib_now_ns() - begin;
 		if (passed >= timeout_ns)
-			return unreached(g, &reply, passed);
+			return reach_unreached(g, &reply, passed);
 		pause_for(g->port, pause < timeout_ns - passed ? pause : timeout_ns - passed);
 		pause = pause < PAUSE_MOST_NS ? 2 * pause : PAUSE_MOST_NS;
 	}

@@ -8,7 +8,7 @@
 #include "internal.h"
 
 /* Sends one request to a NIC, without a port. *pid: the process that answers. */
-static int ask(const char *nic, struct nblib_call *call, uint32_t *pid)
+static int stat_ask(const char *nic, struct nblib_call *call, uint32_t *pid)
 {
 	struct nblib_link link;
 	uint32_t port;
@@ -30,7 +30,7 @@ int nbar_nic_stat(const char *nic, struct nbar_rep_nic_stat *out)
 		.fixed = { &reply, sizeof(reply) },
 	};
 	uint32_t pid;
-	int err = ask(nic, &call, &pid);
+	int err = stat_ask(nic, &call, &pid);
 
 	if (err)
 		return err;
@@ -52,7 +52,7 @@ int nbar_nic_latency(const char *nic, struct nbar_rep_nic_latency *out)
 		.fixed = { &reply, sizeof(reply) },
 	};
 	uint32_t pid;
-	int err = ask(nic, &call, &pid);
+	int err = stat_ask(nic, &call, &pid);
 
 	if (err == 0)
 		*out = reply;
@@ -130,7 +130,7 @@ static int visit_groups(struct nblib_link *link, void *room, const struct visito
 	return 0;
 }
 
-static int visit(const char *nic, const struct visitor *visitor)
+static int stat_visit(const char *nic, const struct visitor *visitor)
 {
 	struct nblib_link link;
 	uint32_t port;
@@ -151,7 +151,7 @@ static int visit(const char *nic, const struct visitor *visitor)
 int nbar_nic_groups(const char *nic, int (*group)(void *arg, const struct nbar_group_info *info),
 		    void *arg)
 {
-	return visit(nic, &(const struct visitor){ .group = group, .arg = arg });
+	return stat_visit(nic, &(const struct visitor){ .group = group, .arg = arg });
 }
 
 int nbar_nic_group_stats(const char *nic,
@@ -159,5 +159,5 @@ int nbar_nic_group_stats(const char *nic,
 				     const struct nbar_group_stat *stat),
 			 void *arg)
 {
-	return visit(nic, &(const struct visitor){ .stat = stat, .arg = arg });
+	return stat_visit(nic, &(const struct visitor){ .stat = stat, .arg = arg });
 }

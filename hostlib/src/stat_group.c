@@ -27,7 +27,7 @@ static int by_time(const void *a, const void *b)
 }
 
 /* Adds up the entries of each rank. */
-static uint32_t merge(struct nbar_last *last, uint32_t n)
+static uint32_t group_merge(struct nbar_last *last, uint32_t n)
 {
 	uint32_t kept = 0;
 
@@ -47,10 +47,10 @@ static uint32_t merge(struct nbar_last *last, uint32_t n)
 	return kept;
 }
 
-static void summarize(struct nbar_last *last, uint32_t n, struct nbar_group_stat *out)
+static void group_summarize(struct nbar_last *last, uint32_t n, struct nbar_group_stat *out)
 {
 	memset(out, 0, sizeof(*out));
-	n = merge(last, n);
+	n = group_merge(last, n);
 	qsort(last, n, sizeof(*last), by_time);
 	for (uint32_t i = 0; i < n; i++) {
 		out->barriers += last[i].barriers;
@@ -63,8 +63,8 @@ static void summarize(struct nbar_last *last, uint32_t n, struct nbar_group_stat
 
 /* Requests messages of entries, one after the other. If the cell gets another group between two
  * messages, begins again. Returns how many entries came. */
-static int fetch(struct nblib_link *link, struct nbar_req_group_latency *request, uint32_t *index,
-		 struct nbar_last *last)
+static int group_fetch(struct nblib_link *link, struct nbar_req_group_latency *request,
+		       uint32_t *index, struct nbar_last *last)
 {
 	struct nbar_rep_group_latency reply, first = { .nlast = 0 };
 	struct nblib_call call = {
@@ -117,9 +117,9 @@ int nblib_stat_group(struct nblib_link *link, uint32_t port, uint32_t cell, uint
 
 	if (!last)
 		return nblib_fail(-ENOMEM, "no memory for the statistic of a group");
-	n = fetch(link, &request, index, last);
+	n = group_fetch(link, &request, index, last);
 	if (n >= 0)
-		summarize(last, (uint32_t)n, out);
+		group_summarize(last, (uint32_t)n, out);
 	free(last);
 	return n < 0 ? n : 0;
 }

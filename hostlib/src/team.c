@@ -13,7 +13,7 @@
 #include "order.h"
 
 /* Takes the settings from the group or from the environment. */
-static int begin(struct nbar_team *team, const struct nbar_team_attr *attr)
+static int team_begin(struct nbar_team *team, const struct nbar_team_attr *attr)
 {
 	struct nbar_group *group = attr->group;
 	uint32_t epoch = 0;
@@ -95,7 +95,7 @@ int nbar_team_init(struct nbar_team *team, size_t length, const struct nbar_team
 				  (unsigned long long)nblib_kind_bytes(&made),
 				  (unsigned long long)length);
 	*team = made;
-	return begin(team, &ours);
+	return team_begin(team, &ours);
 }
 
 static int no_such_thread(const struct nbar_team *team, uint32_t me)
@@ -121,7 +121,7 @@ static int barrier_alone(struct nbar_team *team, uint32_t me)
 /* --- in front of a group --------------------------------------------------------------------- */
 
 /* Tells threads that wait for other threads of the team that the barrier of ticket has failed. */
-static int broken(struct nbar_team *team, uint32_t ticket, int err)
+static int team_broken(struct nbar_team *team, uint32_t ticket, int err)
 {
 	order_team_break(&team->broken, ticket);
 	return err;
@@ -144,7 +144,7 @@ static int wait_nic(struct nbar_team *team, uint32_t ticket)
 	while (end == NBLIB_MUTE);
 	if (end == NBLIB_DONE)
 		return 0;
-	return broken(team, ticket, group_error(team->group));
+	return team_broken(team, ticket, group_error(team->group));
 }
 
 /* Arrives. If all threads have arrived, posts and returns 1; else returns 0, or an error. */
@@ -157,7 +157,7 @@ static int post_group(struct nbar_team *team, uint32_t me, uint32_t *ticket)
 	if (!order_runs(&g->runs))
 		return nbar_post(g, NULL);
 	if (word >> 32)
-		return broken(team, (uint32_t)word + 1, group_error(g));
+		return team_broken(team, (uint32_t)word + 1, group_error(g));
 	if (order_team_broken(&team->broken))
 		return group_error(g);
 	last = nblib_kind_arrive(team, me, ticket);
@@ -166,7 +166,7 @@ static int post_group(struct nbar_team *team, uint32_t me, uint32_t *ticket)
 	if (last) {
 		err = nbar_post(g, NULL);
 		if (err)
-			return broken(team, *ticket, err);
+			return team_broken(team, *ticket, err);
 	}
 	return last;
 }
@@ -236,11 +236,11 @@ int nbar_team_test(struct nbar_team *team, uint32_t ticket)
 		return nblib_kind_reached(team, ticket);
 	if (nblib_reached(order_posted_read(&g->posted), ticket)) {
 		rc = nbar_test(g, ticket);
-		return rc < 0 ? broken(team, ticket, rc) : rc;
+		return rc < 0 ? team_broken(team, ticket, rc) : rc;
 	}
 	if (order_team_broken(&team->broken) || !order_runs(&g->runs) ||
 	    order_down_read(&g->port->link.down) != NBLIB_UP)
-		return broken(team, ticket, group_error(g));
+		return team_broken(team, ticket, group_error(g));
 	return 0;
 }
 

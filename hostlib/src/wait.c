@@ -103,7 +103,7 @@ bool nblib_spins(const struct nbar_wait_policy *policy)
 	return policy->spin_us == UINT32_MAX || (policy->spin_us && nbar_pace_is_alone(&pace));
 }
 
-static bool over(const struct waiter *w)
+static bool wait_over(const struct waiter *w)
 {
 	if (w->procs)
 		return nblib_procs_reached(w->procs, w->ticket);
@@ -122,7 +122,7 @@ static bool spin_round(const struct waiter *w)
 	uint32_t looks = w->in_process ? POLL_ROUND : SPIN_ROUND;
 
 	for (uint32_t i = 0; i < looks; i++) {
-		if (over(w))
+		if (wait_over(w))
 			return true;
 		order_pause();
 	}
@@ -186,7 +186,7 @@ static void sleep_group(struct nbar_group *g, struct waiter *w, uint64_t ns)
 	uint32_t seen = order_wake_read(wake);
 
 	order_ask(&g->doorbell->wake_seq);
-	if (over(w))
+	if (wait_over(w))
 		return;
 	w->sleeps++;
 	futex_sleep(wake, FUTEX_WAIT, seen, ns);
@@ -204,7 +204,7 @@ enum nblib_end nblib_wait_group(struct nbar_group *g, const struct nbar_wait_pol
 	uint64_t looked = w.start;
 	enum nblib_end end = NBLIB_DONE;
 
-	while (!over(&w)) {
+	while (!wait_over(&w)) {
 		uint64_t waited = w.now - w.start;
 
 		if (order_aborted(&g->aborted))
@@ -291,7 +291,7 @@ bool nblib_wait_team(const struct nbar_team *team, uint64_t *word, uint32_t tick
 
 	w.now = w.start;
 	set_policy(&w, &team->wait);
-	while (!over(&w)) {
+	while (!wait_over(&w)) {
 		if (broken(team, ticket))
 			return false;
 		if (!stay_awake(&w)) {
@@ -325,7 +325,7 @@ bool nblib_wait_procs(struct nbar_process_team *procs, const struct nbar_wait_po
 		begin((struct waiter){ .procs = procs, .ticket = ticket, .threads = procs->size },
 		      policy);
 
-	while (!over(&w)) {
+	while (!wait_over(&w)) {
 		uint64_t waited = w.now - w.start;
 
 		if (waited >= timeout_ns)
@@ -336,7 +336,7 @@ bool nblib_wait_procs(struct nbar_process_team *procs, const struct nbar_wait_po
 			uint32_t seen = order_wake_read(&procs->wake);
 
 			order_procs_sleeps(&procs->sleepers, 1);
-			if (!over(&w))
+			if (!wait_over(&w))
 				futex_sleep(&procs->wake, FUTEX_WAIT, seen, left);
 			order_procs_sleeps(&procs->sleepers, -1);
 			w.now = nblib_now_ns();

@@ -47,7 +47,7 @@ int coll_nbar_publish(const struct nbmpi_config *config)
 /* --- hosts --------------------------------------------------------------------------------- */
 
 /* Makes room for another rank of the job. */
-static bool grow(uint32_t rank)
+static bool module_grow(uint32_t rank)
 {
 	uint32_t n = job.nrank ? job.nrank : 64;
 	uint8_t *wider;
@@ -94,7 +94,7 @@ static enum nbmpi_why read_record(opal_process_name_t name, struct nbmpi_node *o
 static enum nbmpi_why look_up(opal_process_name_t name, uint8_t *out)
 {
 	bool ours = name.jobid == OMPI_PROC_MY_NAME->jobid;
-	bool room = ours && (name.vpid < job.nrank || grow(name.vpid));
+	bool room = ours && (name.vpid < job.nrank || module_grow(name.vpid));
 	struct nbmpi_node node;
 	enum nbmpi_why why;
 
@@ -139,7 +139,7 @@ static bool is_mate(ompi_communicator_t *comm, int rank)
 
 /* True if the first rank has found no NIC when MPI started: all ranks know it without a vote. If
  * its record cannot be used, the vote decides. */
-static bool lacks_nic(ompi_communicator_t *comm)
+static bool module_lacks_nic(ompi_communicator_t *comm)
 {
 	uint8_t seen;
 
@@ -168,7 +168,7 @@ static uint32_t *coll_mates(void *mpi, uint32_t *n, enum nbmpi_why *why)
 			mate[*n] = (uint32_t)r;
 		(*n)++;
 	}
-	if (*why == NBMPI_WHY_none && *n < (uint32_t)ompi_comm_size(comm) && lacks_nic(comm))
+	if (*why == NBMPI_WHY_none && *n < (uint32_t)ompi_comm_size(comm) && module_lacks_nic(comm))
 		*why = NBMPI_WHY_nic;
 	pthread_mutex_unlock(&job.lock);
 	if (!poor)
@@ -223,7 +223,7 @@ static int coll_sum(void *mpi, struct nbmpi_sum *sum)
 			      meet, sum);
 }
 
-static int error_code(const char *text)
+static int module_error_code(const char *text)
 {
 	char string[MPI_MAX_ERROR_STRING];
 	int class, code;
@@ -260,7 +260,7 @@ static const struct nbmpi_ops ops = {
 	.exchange = coll_exchange,
 	.progress = progress,
 	.revoked = revoked,
-	.error = error_code,
+	.error = module_error_code,
 };
 
 void coll_nbar_start(const struct nbmpi_config *config)
@@ -286,7 +286,7 @@ void coll_nbar_stop(void)
 /* --- a communicator ------------------------------------------------------------------------ */
 
 /* Returns the state of a communicator, and makes it at the first barrier. NULL: no memory. */
-static struct nbmpi_comm *comm_of(mca_coll_nbar_module_t *module, ompi_communicator_t *comm)
+static struct nbmpi_comm *module_comm_of(mca_coll_nbar_module_t *module, ompi_communicator_t *comm)
 {
 	struct nbmpi_comm *c = module->comm;
 
@@ -300,7 +300,7 @@ static struct nbmpi_comm *comm_of(mca_coll_nbar_module_t *module, ompi_communica
 	return c;
 }
 
-static int barrier(ompi_communicator_t *comm, mca_coll_base_module_t *base)
+static int module_barrier(ompi_communicator_t *comm, mca_coll_base_module_t *base)
 {
 	mca_coll_nbar_module_t *module = (mca_coll_nbar_module_t *)base;
 	struct nbmpi_comm *c;
@@ -310,7 +310,7 @@ static int barrier(ompi_communicator_t *comm, mca_coll_base_module_t *base)
 		nbmpi_bump(module->fallbacks);
 		return module->barrier(comm, module->barrier_module);
 	}
-	c = comm_of(module, comm);
+	c = module_comm_of(module, comm);
 	if (!c)
 		return OMPI_ERR_OUT_OF_RESOURCE;
 	switch (nbmpi_barrier(c)) {
@@ -326,7 +326,8 @@ static int barrier(ompi_communicator_t *comm, mca_coll_base_module_t *base)
 	return nbmpi_comm_code(c);
 }
 
-static int ibarrier(ompi_communicator_t *comm, ompi_request_t **out, mca_coll_base_module_t *base)
+static int module_ibarrier(ompi_communicator_t *comm, ompi_request_t **out,
+			   mca_coll_base_module_t *base)
 {
 	mca_coll_nbar_module_t *module = (mca_coll_nbar_module_t *)base;
 	ompi_request_t *request;
@@ -336,7 +337,7 @@ static int ibarrier(ompi_communicator_t *comm, ompi_request_t **out, mca_coll_ba
 		nbmpi_bump(module->fallbacks);
 		return module->ibarrier(comm, out, module->ibarrier_module);
 	}
-	c = comm_of(module, comm);
+	c = module_comm_of(module, comm);
 	request = c ? coll_nbar_request_new(comm) : NULL;
 	if (!request)
 		return OMPI_ERR_OUT_OF_RESOURCE;
@@ -354,7 +355,7 @@ struct nbmpi_comm *coll_nbar_comm_find(ompi_communicator_t *comm)
 {
 	mca_coll_nbar_module_t *module;
 
-	if (comm->c_coll->coll_barrier != barrier)
+	if (comm->c_coll->coll_barrier != module_barrier)
 		return NULL;
 	module = (mca_coll_nbar_module_t *)comm->c_coll->coll_barrier_module;
 	return __atomic_load_n(&module->comm, __ATOMIC_ACQUIRE); /* pairs with comm_of */
@@ -401,8 +402,8 @@ mca_coll_base_module_t *coll_nbar_comm_query(ompi_communicator_t *comm, int *pri
 	if (!module)
 		return NULL;
 	module->super.coll_module_enable = module_enable;
-	module->super.coll_barrier = barrier;
-	module->super.coll_ibarrier = ibarrier;
+	module->super.coll_barrier = module_barrier;
+	module->super.coll_ibarrier = module_ibarrier;
 	*priority = mca_coll_nbar_component.priority;
 	return &module->super;
 }

@@ -32,7 +32,7 @@ static struct {
  * reported in the next pass of Open MPI's progress: in between, Open MPI receives the messages that
  * were sent before the barrier.
  */
-static bool test(coll_nbar_request_t *r)
+static bool ireq_test(coll_nbar_request_t *r)
 {
 	int rc;
 
@@ -55,7 +55,7 @@ static coll_nbar_request_t *take_done(void)
 	while (*at) {
 		coll_nbar_request_t *r = *at;
 
-		if (!test(r)) {
+		if (!ireq_test(r)) {
 			at = &r->next;
 			continue;
 		}
@@ -98,7 +98,7 @@ void coll_nbar_request_stop(void)
 }
 
 /* Puts a request into the list: from here on any thread's progress may complete it. */
-static void put(coll_nbar_request_t *r)
+static void ireq_put(coll_nbar_request_t *r)
 {
 	bool first;
 
@@ -181,7 +181,7 @@ int coll_nbar_request_start(ompi_request_t *request, struct nbmpi_comm *c)
 		return rc;
 	}
 	r->super.req_state = OMPI_REQUEST_ACTIVE;
-	put(r);
+	ireq_put(r);
 	return 0;
 }
 
