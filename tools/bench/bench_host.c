@@ -17,7 +17,7 @@
 
 #include "hostbar.h"
 
-static size_t lines(size_t bytes)
+static size_t host_lines(size_t bytes)
 {
 	return (bytes + 127) / 128 * 128;
 }
@@ -25,11 +25,11 @@ static size_t lines(size_t bytes)
 int bench_shared_create(struct bench_shared *s, uint32_t nodes, uint32_t threads, uint32_t nskew)
 {
 	const size_t length[] = {
-		lines(STAGE_END * sizeof(*s->stage)),
-		lines((size_t)nodes * threads * sizeof(*s->entered)),
-		lines(nodes * sizeof(*s->endpoint)),
-		lines(nodes * sizeof(*s->node)),
-		lines((size_t)nodes * nskew * sizeof(*s->exit)),
+		host_lines(STAGE_END * sizeof(*s->stage)),
+		host_lines((size_t)nodes * threads * sizeof(*s->entered)),
+		host_lines(nodes * sizeof(*s->endpoint)),
+		host_lines(nodes * sizeof(*s->node)),
+		host_lines((size_t)nodes * nskew * sizeof(*s->exit)),
 	};
 	size_t at = 0;
 	char *base;
@@ -55,21 +55,21 @@ void bench_shared_destroy(struct bench_shared *s)
 }
 
 /* Pairs with the acquire in passed(): after it, all nodes see what this node wrote before. */
-static void pass(const struct bench_host *h, enum bench_stage stage)
+static void host_pass(const struct bench_host *h, enum bench_stage stage)
 {
 	__atomic_add_fetch(&h->shared->stage[stage].value, h->count, __ATOMIC_RELEASE);
 }
 
 static bool passed(const struct bench_host *h, enum bench_stage stage)
 {
-	/* Pairs with the release in pass(). */
+	/* Pairs with the release in host_pass(). */
 	return __atomic_load_n(&h->shared->stage[stage].value, __ATOMIC_ACQUIRE) ==
 	       h->shared->nodes;
 }
 
 bool bench_host_finished(const struct bench_host *h)
 {
-	/* Pairs with the release in pass(). */
+	/* Pairs with the release in host_pass(). */
 	return __atomic_load_n(&h->shared->stage[STAGE_FINISHED].value, __ATOMIC_ACQUIRE) > 0;
 }
 
@@ -141,12 +141,12 @@ static void close_member(struct bench_member *m)
 	nbar_close(m->port);
 }
 
-static int post(struct bench_member *m)
+static int host_post(struct bench_member *m)
 {
 	return m->group ? nbar_post(m->group, &m->ticket) : hostbar_post(m->hostbar, &m->ticket);
 }
 
-static int test(struct bench_member *m)
+static int host_test(struct bench_member *m)
 {
 	return m->group ? nbar_test(m->group, m->ticket) : hostbar_test(m->hostbar, m->ticket);
 }
@@ -187,7 +187,7 @@ static int start(const struct bench_host *h, struct bench_member *m)
 	uint32_t all = h->config->warmup + h->config->iters;
 
 	bench_host_enter(h, m, 0, all - m->left + 1);
-	return post(m) ? bench_host_fail(m, "%s", bench_host_error(m)) : 0;
+	return host_post(m) ? bench_host_fail(m, "%s", bench_host_error(m)) : 0;
 }
 
 void bench_host_note(const struct bench_host *h, struct bench_member *m, uint32_t left,
@@ -222,7 +222,7 @@ static int go_on(const struct bench_host *h, struct bench_member *m, uint64_t no
 }
 
 /* A barrier is complete: enters the next at once, then notes the time of this one. */
-static int finish(const struct bench_host *h, struct bench_member *m, uint64_t now)
+static int host_finish(const struct bench_host *h, struct bench_member *m, uint64_t now)
 {
 	uint32_t all = h->config->warmup + h->config->iters;
 	int r = bench_host_check(h, m, all - m->left + 1);
@@ -278,20 +278,21 @@ static bool drive_round(const struct bench_host *h, struct bench_member *member,
 			now = tool_now_ns();
 			continue;
 		}
-		int done = m->left ? test(m) : 0;
+		int done = m->left ? host_test(m) : 0;
 
 		if (!done)
 			continue;
 		busy = true;
 		if (!now || work)
 			now = tool_now_ns();
-		*r = done > 0 ? finish(h, m, now) : bench_host_fail(m, "%s", bench_host_error(m));
+		*r = done > 0 ? host_finish(h, m, now)
+			      : bench_host_fail(m, "%s", bench_host_error(m));
 		*running -= !m->left;
 	}
 	return busy;
 }
 
-static int drive(const struct bench_host *h, struct bench_member *member)
+static int host_drive(const struct bench_host *h, struct bench_member *member)
 {
 	uint32_t running = h->count;
 	uint64_t now = tool_now_ns();
@@ -308,17 +309,18 @@ static int drive(const struct bench_host *h, struct bench_member *member)
 }
 
 /* Waits for all nodes. At the end, a host that runs the protocol still answers its peers. */
-static void meet(const struct bench_host *h, struct bench_member *member, enum bench_stage stage)
+static void bench_host_meet(const struct bench_host *h, struct bench_member *member,
+			    enum bench_stage stage)
 {
-	pass(h, stage);
+	host_pass(h, stage);
 	while (!passed(h, stage)) {
 		for (uint32_t i = 0; i < h->count && stage == STAGE_FINISHED; i++)
-			(void)test(&member[i]);
+			(void)host_test(&member[i]);
 		sched_yield();
 	}
 }
 
-static int run(const struct bench_host *h, struct bench_member *member)
+static int host_run(const struct bench_host *h, struct bench_member *member)
 {
 	int r = 0;
 
@@ -326,16 +328,16 @@ static int run(const struct bench_host *h, struct bench_member *member)
 		r = open_member(h, &member[i]);
 	if (r)
 		return r;
-	meet(h, member, STAGE_OPENED);
+	bench_host_meet(h, member, STAGE_OPENED);
 	for (uint32_t i = 0; i < h->count && !r; i++)
 		r = connect_member(h, &member[i]);
 	if (r)
 		return r;
-	meet(h, member, STAGE_CONNECTED);
-	r = h->config->drive ? h->config->drive(h, member) : drive(h, member);
+	bench_host_meet(h, member, STAGE_CONNECTED);
+	r = h->config->drive ? h->config->drive(h, member) : host_drive(h, member);
 	if (r)
 		return r;
-	meet(h, member, STAGE_FINISHED);
+	bench_host_meet(h, member, STAGE_FINISHED);
 	for (uint32_t i = 0; i < h->count; i++)
 		close_member(&member[i]);
 	return 0;
@@ -367,7 +369,7 @@ int bench_host_run(const struct bench_host *h)
 			memset(m->exit, 0, h->shared->nskew * sizeof(*m->exit));
 			memset(m->out, 0, sizeof(*m->out));
 		}
-		r = run(h, member);
+		r = host_run(h, member);
 	}
 	free(member);
 	return r;

@@ -149,7 +149,7 @@ void bench_nicd_died(struct bench_nics *nics, int status)
 	show_log(nics);
 }
 
-static void nap(void)
+static void nicd_nap(void)
 {
 	const struct timespec t = { .tv_nsec = POLL_NS };
 
@@ -181,7 +181,7 @@ static int wait_ready(struct bench_nics *nics)
 			show_log(nics);
 			return TOOL_FAILED;
 		}
-		nap();
+		nicd_nap();
 	}
 	return 0;
 }
@@ -301,7 +301,7 @@ void bench_nicd_stop(struct bench_nics *nics)
 		while (waitpid(nics->pid, NULL, WNOHANG) == 0) {
 			if (tool_now_ns() > end)
 				kill(nics->pid, SIGKILL);
-			nap();
+			nicd_nap();
 		}
 	}
 	if (nics->dir[0]) {

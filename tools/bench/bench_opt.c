@@ -110,13 +110,13 @@ static int add_tuned(struct bench_options *opt, const char *profile)
 	return 0;
 }
 
-static int add_alg(void *arg, const char *item)
+static int opt_add_alg(void *arg, const char *item)
 {
 	struct bench_options *opt = arg;
 	struct nbfw_alg alg;
 
 	if (!strcmp(item, "all"))
-		return algs_all(add_alg, opt);
+		return algs_all(opt_add_alg, opt);
 	if (opt->nalg == BENCH_LIST_MAX)
 		return tool_usage("--alg: at most %u algorithms", BENCH_LIST_MAX);
 	if (!strncmp(item, NBAR_TUNE_PREFIX, strlen(NBAR_TUNE_PREFIX)))
@@ -199,7 +199,7 @@ struct reading {
 	VALUE(NODES, "nodes", (opt->nnodes = 0, tool_list(value, add_nodes, opt)))              \
 	VALUE(WHERE, "where", (opt->nwhere = 0, tool_list(value, add_where, opt)))              \
 	VALUE(ALG, "alg",                                                                       \
-	      (opt->nalg = 0, opt->tuned[0] = 0, tool_list(value, add_alg, opt)))               \
+	      (opt->nalg = 0, opt->tuned[0] = 0, tool_list(value, opt_add_alg, opt)))               \
 	VALUE(WIRE, "wire", read_wire(opt, value))                                              \
 	VALUE(REPETITIONS, "launches",                                                          \
 	      option_u32("--launches", value, 1, BENCH_REPETITIONS_MAX, &opt->repetitions))     \
@@ -223,7 +223,7 @@ static const struct option long_options[] = {
 	OPTIONS(OPTION_VALUE, OPTION_FLAG){ 0 },
 };
 
-static int read_option(void *arg, int c, const char *value)
+static int opt_read_option(void *arg, int c, const char *value)
 {
 	static const char *const idles[] = { "spin", "yield", "sleep" };
 	struct reading *given = arg;
@@ -254,7 +254,7 @@ static bool wants_in_process(const struct bench_options *opt)
 }
 
 /* Checks that need all options together. */
-static int check_together(const struct bench_options *opt, const struct reading *given)
+static int opt_check_together(const struct bench_options *opt, const struct reading *given)
 {
 	uint32_t room = (opt->nnic ? opt->nnic : NBAR_NICS_MAX) * NBAR_PORTS_MAX;
 
@@ -318,6 +318,6 @@ int bench_options_parse(int argc, char **argv, struct bench_options *opt,
 	int r;
 
 	merge_options(all, sizeof(all) / sizeof(all[0]), more);
-	r = option_all(argc, argv, 1, ":i:x:fh", all, read_option, &reading, help);
-	return r || *help ? r : check_together(opt, &reading);
+	r = option_all(argc, argv, 1, ":i:x:fh", all, opt_read_option, &reading, help);
+	return r || *help ? r : opt_check_together(opt, &reading);
 }

@@ -24,7 +24,7 @@ struct procs {
 	pid_t *pid; /* 0: reaped */
 	uint32_t n, alive;
 	bool failed, killed;   /* a process has failed; procs_kill was called */
-	uint32_t first_failed; /* if failed: the process that explain() names ... */
+	uint32_t first_failed; /* if failed: the process that run_explain() names ... */
 	int status;            /* ... and its wait status */
 };
 
@@ -61,7 +61,7 @@ static void procs_ended(struct procs *c, uint32_t i, int status)
 }
 
 /* Reaps all ended processes. False if the daemon has ended: *status is then its status. */
-static bool reap(struct procs *c, pid_t daemon, int *status)
+static bool run_reap(struct procs *c, pid_t daemon, int *status)
 {
 	pid_t pid;
 
@@ -76,12 +76,12 @@ static bool reap(struct procs *c, pid_t daemon, int *status)
 }
 
 /* Waits until all hosts have ended. Ends the hosts if something is wrong. */
-static int watch(struct procs *c, struct bench_nics *nics)
+static int run_watch(struct procs *c, struct bench_nics *nics)
 {
 	int r = 0, status;
 
 	while (c->alive) {
-		if (!reap(c, nics->pid, &status)) {
+		if (!run_reap(c, nics->pid, &status)) {
 			procs_kill(c);
 			bench_nicd_died(nics, status);
 			r = TOOL_FAILED;
@@ -98,8 +98,8 @@ static int watch(struct procs *c, struct bench_nics *nics)
 }
 
 /* Prints what went wrong: names a killed host, or else the first host that reported an error. */
-static void explain(const struct procs *c, const struct bench_shared *s, uint32_t per_process,
-		    const struct bench_config *config)
+static void run_explain(const struct procs *c, const struct bench_shared *s, uint32_t per_process,
+			const struct bench_config *config)
 {
 	const struct bench_node *first = NULL;
 
@@ -151,7 +151,7 @@ static void write_raw(const struct bench_shared *s, const struct bench_raw *raw)
 	}
 }
 
-static int gather(const struct bench_shared *s, uint32_t iters, struct bench_figures *out)
+static int run_gather(const struct bench_shared *s, uint32_t iters, struct bench_figures *out)
 {
 	struct hist *all = calloc(1, sizeof(*all));
 	double *skew = calloc(s->nskew, sizeof(*skew));
@@ -250,12 +250,12 @@ int bench_run(const struct bench_options *opt, const struct bench_config *config
 		r = start_hosts(&procs, &host, machine);
 	if (r)
 		procs_kill(&procs);
-	int ended = watch(&procs, nics);
+	int ended = run_watch(&procs, nics);
 
 	if (!r && !ended)
-		r = gather(&shared, config->iters, out);
+		r = run_gather(&shared, config->iters, out);
 	else if (!r && !signals_interrupted())
-		explain(&procs, &shared, host.count, config);
+		run_explain(&procs, &shared, host.count, config);
 	if (!r && !ended)
 		write_raw(&shared, raw);
 	bench_tuned_free(tuned);

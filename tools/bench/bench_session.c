@@ -38,7 +38,7 @@ static uint32_t most_nodes(const struct bench_options *opt)
 	return most;
 }
 
-static void describe(const struct bench_session *s, struct result *r)
+static void session_describe(const struct bench_session *s, struct result *r)
 {
 	const struct bench_options *opt = s->opt;
 	const struct bench_machine *m = &s->machine;
@@ -87,7 +87,7 @@ int bench_session_begin(struct bench_session *s, struct bench_options *opt, stru
 		opt->drivers = most_nodes(opt) > s->machine.nhost_cpu || s->machine.ncpu == 1
 				       ? BENCH_DRIVERS_ONE
 				       : BENCH_DRIVERS_NODES;
-	describe(s, result);
+	session_describe(s, result);
 	r = experiment_begin(&s->e, &opt->out, result, amount);
 	if (!r)
 		signals_begin();

@@ -49,7 +49,7 @@ static struct nbar_team *make_team(const struct bench_host *h, const struct benc
 }
 
 /* The barrier of the hosts, run by the thread that knows that its node has arrived. */
-static int cross(const struct thread *t)
+static int threads_cross(const struct thread *t)
 {
 	struct hostbar *hb = t->m->hostbar;
 	uint32_t ticket;
@@ -63,7 +63,7 @@ static int cross(const struct thread *t)
 	return r < 0 ? r : 0;
 }
 
-static int barrier(const struct thread *t)
+static int threads_barrier(const struct thread *t)
 {
 	uint32_t ticket;
 	int last, r;
@@ -75,11 +75,11 @@ static int barrier(const struct thread *t)
 		return last;
 	if (!last)
 		return nbar_team_await(t->team, t->me, ticket);
-	r = cross(t);
+	r = threads_cross(t);
 	return r ? r : nbar_team_release(t->team, t->me, ticket);
 }
 
-static void pin(const struct thread *t)
+static void threads_pin(const struct thread *t)
 {
 	const struct bench_machine *machine = t->h->machine;
 	uint32_t at = t->m->node * t->h->config->threads + t->me;
@@ -101,10 +101,10 @@ static void *run_thread(void *arg)
 	uint32_t all = m->left, iters = t->h->config->iters;
 	uint64_t begun = 0, now = 0;
 
-	pin(t);
+	threads_pin(t);
 	for (uint32_t i = 1; i <= all; i++) {
 		bench_host_enter(t->h, m, t->me, i);
-		int r = barrier(t);
+		int r = threads_barrier(t);
 
 		if (r)
 			bench_host_fail(m, "%s", bench_host_error(m));

@@ -84,7 +84,7 @@ static const struct nbnic_ops ops = {
 	.transmit = transmit, .complete = complete, .stragglers = stragglers, .release = release
 };
 
-static void take(struct hostbar *hb, const struct nbar_signal_in *in)
+static void hostbar_take(struct hostbar *hb, const struct nbar_signal_in *in)
 {
 	const struct nbfw_token t = {
 		.type = (uint8_t)in->word[WORD_TYPE],
@@ -120,7 +120,7 @@ static bool is_complete(const struct hostbar *hb, uint32_t ticket)
 }
 
 /* Takes messages until no message is left, or until `ticket` is complete. */
-static void progress(struct hostbar *hb, uint32_t ticket)
+static void hostbar_progress(struct hostbar *hb, uint32_t ticket)
 {
 	struct nbar_signal_in in;
 
@@ -128,7 +128,7 @@ static void progress(struct hostbar *hb, uint32_t ticket)
 	while (nbar_signal_recv(hb->port, &in) == 1) {
 		hb->polls = 0;
 		if (in.group == hb->group)
-			take(hb, &in);
+			hostbar_take(hb, &in);
 		if (is_complete(hb, ticket))
 			return;
 	}
@@ -136,7 +136,7 @@ static void progress(struct hostbar *hb, uint32_t ticket)
 		look_at_clock(hb);
 }
 
-static int fail(struct hostbar *hb)
+static int hostbar_fail(struct hostbar *hb)
 {
 	static const struct {
 		int error;
@@ -164,7 +164,7 @@ int hostbar_post(struct hostbar *hb, uint32_t *ticket)
 		return -ENOTCONN;
 	}
 	if (hb->status != NBAR_STATUS_OK)
-		return fail(hb);
+		return hostbar_fail(hb);
 	if (g->posted - hb->completed >= NBAR_POSTED_MAX) {
 		snprintf(hb->error, sizeof(hb->error), "%u barriers are under way",
 			 NBAR_POSTED_MAX);
@@ -179,10 +179,10 @@ int hostbar_post(struct hostbar *hb, uint32_t *ticket)
 
 int hostbar_test(struct hostbar *hb, uint32_t ticket)
 {
-	progress(hb, ticket);
+	hostbar_progress(hb, ticket);
 	if (is_complete(hb, ticket))
 		return 1;
-	return hb->status == NBAR_STATUS_OK ? 0 : fail(hb);
+	return hb->status == NBAR_STATUS_OK ? 0 : hostbar_fail(hb);
 }
 
 const char *hostbar_error(const struct hostbar *hb)
@@ -210,7 +210,7 @@ static int32_t plan_length(struct nbfw_alg alg, const struct nbar_group_attr *at
 }
 
 /* Makes the member and opens it at its NIC. */
-static int open_member(struct hostbar *hb, const struct nbar_group_attr *attr)
+static int hostbar_open_member(struct hostbar *hb, const struct nbar_group_attr *attr)
 {
 	struct nbnic_open arg = { .rank = attr->rank, .size = attr->size, .tag = attr->tag };
 	const struct nbar_plan *plan = attr->plan;
@@ -262,7 +262,7 @@ int hostbar_open(struct nbar_port *port, const struct nbar_group_attr *attr,
 	hb->port = port;
 	r = nbnic_init(&hb->nic, &ops, hb, 0, &hb->from, config ? config : &usual);
 	if (!r)
-		r = open_member(hb, attr);
+		r = hostbar_open_member(hb, attr);
 	signal.alg = NBFW_ALG_SIGNAL_NAME;
 	signal.plan = NULL;
 	signal.plan_length = 0;
@@ -278,7 +278,7 @@ int hostbar_open(struct nbar_port *port, const struct nbar_group_attr *attr,
 
 /* Gives the NIC an endpoint address for each peer: the endpoint address of this member, with the
  * rank and the NIC address of the peer. */
-static int connect_member(struct hostbar *hb)
+static int hostbar_connect_member(struct hostbar *hb)
 {
 	struct nbnic_group *g = hb->member, peer = *g;
 	struct nbar_endpoint endpoint;
@@ -302,7 +302,7 @@ int hostbar_connect(struct hostbar *hb, const struct nbar_endpoint *endpoints)
 	if (r)
 		snprintf(hb->error, sizeof(hb->error), "%s", nbar_error());
 	else
-		r = connect_member(hb);
+		r = hostbar_connect_member(hb);
 	hb->connected = !r;
 	return r;
 }

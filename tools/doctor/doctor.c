@@ -10,7 +10,7 @@
 #include "doctor.h"
 #include "option.h"
 
-static void usage(FILE *to)
+static void doctor_usage(FILE *to)
 {
 	fputs("usage: nbar doctor [OPTION]...\n"
 	      "Looks at NICs, processors, memory, network and MPI of this machine, and says\n"
@@ -55,7 +55,7 @@ static int print_json(const struct doctor_report *r)
 	return rc;
 }
 
-static int read_option(void *arg, int c, const char *value)
+static int doctor_read_option(void *arg, int c, const char *value)
 {
 	bool *json = arg;
 
@@ -76,9 +76,9 @@ int tool_doctor(int argc, char **argv)
 	static struct doctor_facts facts;
 	static struct doctor_report report;
 	bool json = false, bad = false, help;
-	int r = option_all(argc, argv, 1, ":h", options, read_option, &json, &help);
+	int r = option_all(argc, argv, 1, ":h", options, doctor_read_option, &json, &help);
 
-	if (option_ends(r, help, usage))
+	if (option_ends(r, help, doctor_usage))
 		return r;
 	doctor_look(&facts);
 	doctor_judge(&facts, &report);

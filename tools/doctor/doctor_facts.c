@@ -20,8 +20,8 @@
 #include "nbar_host.h"
 
 /* The path of a file of the machine, below the root that the facts are read from. */
-static const char *path_of(const struct doctor_facts *f, char out[PATH_MAX], const char *format,
-			   ...)
+static const char *facts_path_of(const struct doctor_facts *f, char out[PATH_MAX],
+				 const char *format, ...)
 {
 	int n = snprintf(out, PATH_MAX, "%s", f->root);
 	va_list args;
@@ -45,7 +45,7 @@ static void read_line(const char *path, char *out, size_t size)
 		fclose(f);
 }
 
-static uint64_t read_number(const char *path)
+static uint64_t facts_read_number(const char *path)
 {
 	char line[64];
 
@@ -75,9 +75,9 @@ static void on_huge(struct doctor_facts *f, const char *name)
 
 	if (sscanf(name, "hugepages-%lukB", &kb) != 1)
 		return;
-	f->huge_mb +=
-		read_number(path_of(f, path, "/sys/kernel/mm/hugepages/%s/free_hugepages", name)) *
-		kb / 1024;
+	f->huge_mb += facts_read_number(facts_path_of(
+			      f, path, "/sys/kernel/mm/hugepages/%s/free_hugepages", name)) *
+		      kb / 1024;
 }
 
 static void on_link(struct doctor_facts *f, const char *name)
@@ -88,14 +88,14 @@ static void on_link(struct doctor_facts *f, const char *name)
 
 	if (f->nlink == DOCTOR_LINKS_MAX || strcmp(name, "lo") == 0)
 		return;
-	path_of(f, path, "/sys/class/net/%s/operstate", name);
+	facts_path_of(f, path, "/sys/class/net/%s/operstate", name);
 	read_line(path, state, sizeof(state));
 	if (strcmp(state, "up") != 0)
 		return;
 	snprintf(l->name, sizeof(l->name), "%.31s", name);
-	path_of(f, path, "/sys/class/net/%s/mtu", name);
-	l->mtu = (uint32_t)read_number(path);
-	path_of(f, path, "/sys/class/net/%s/device/driver", name);
+	facts_path_of(f, path, "/sys/class/net/%s/mtu", name);
+	l->mtu = (uint32_t)facts_read_number(path);
+	facts_path_of(f, path, "/sys/class/net/%s/device/driver", name);
 	n = readlink(path, target, sizeof(target) - 1);
 	target[n < 0 ? 0 : n] = '\0';
 	snprintf(l->driver, sizeof(l->driver), "%.31s",
@@ -205,7 +205,7 @@ static void look_mpi(struct doctor_facts *f)
 static bool may_admin_net(const struct doctor_facts *f)
 {
 	char line[128], path[PATH_MAX];
-	FILE *status = fopen(path_of(f, path, "/proc/self/status"), "re");
+	FILE *status = fopen(facts_path_of(f, path, "/proc/self/status"), "re");
 	bool may = false;
 
 	while (status && fgets(line, sizeof(line), status))
@@ -224,13 +224,13 @@ static void look_limits(struct doctor_facts *f)
 
 	if (sched_getaffinity(0, sizeof(set), &set) == 0)
 		f->cpus = (uint32_t)CPU_COUNT(&set);
-	read_line(path_of(f, path, "/sys/devices/system/cpu/isolated"), f->isolated,
+	read_line(facts_path_of(f, path, "/sys/devices/system/cpu/isolated"), f->isolated,
 		  sizeof(f->isolated));
-	read_line(path_of(f, path, "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+	read_line(facts_path_of(f, path, "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
 		  f->governor, sizeof(f->governor));
 	(void)getrlimit(RLIMIT_MEMLOCK, &limit);
 	f->memlock_kb = limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur / 1024;
-	f->rmem_max = read_number(path_of(f, path, "/proc/sys/net/core/rmem_max"));
+	f->rmem_max = facts_read_number(facts_path_of(f, path, "/proc/sys/net/core/rmem_max"));
 	f->net_admin = may_admin_net(f);
 }
 
@@ -240,9 +240,9 @@ void doctor_look_machine(const char *root, struct doctor_facts *f)
 
 	*f = (struct doctor_facts){ .root = root, .cpus = 1 };
 	look_limits(f);
-	each_entry(path_of(f, path, "/sys/kernel/mm/hugepages"), on_huge, f);
-	each_entry(path_of(f, path, "/sys/class/net"), on_link, f);
-	each_entry(path_of(f, path, "/sys/class/infiniband"), on_rdma, f);
+	each_entry(facts_path_of(f, path, "/sys/kernel/mm/hugepages"), on_huge, f);
+	each_entry(facts_path_of(f, path, "/sys/class/net"), on_link, f);
+	each_entry(facts_path_of(f, path, "/sys/class/infiniband"), on_rdma, f);
 }
 
 void doctor_look(struct doctor_facts *f)

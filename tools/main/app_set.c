@@ -27,7 +27,7 @@ struct app_set app_set_default(void)
 	return (struct app_set){ .vary = 10, .scale = 1 };
 }
 
-static int add(struct app_set *a, const char *name, const char *steps)
+static int set_add(struct app_set *a, const char *name, const char *steps)
 {
 	struct app *app = &a->app[a->n];
 
@@ -44,7 +44,7 @@ static int add_published(void *arg, const char *item)
 
 	if (!tool_number(item, 1, sizeof(published) / sizeof(published[0]), &n))
 		return tool_usage("--app: '%s' is not 1, 2 or 3; describe others by --steps", item);
-	return add(arg, item, published[n - 1]);
+	return set_add(arg, item, published[n - 1]);
 }
 
 static int read_one(const char *option, const char *text, double min, double max, double *out)
@@ -67,7 +67,7 @@ int app_set_read(struct app_set *a, enum app_set_option option, const char *valu
 		return tool_list(value, add_published, a);
 	case APP_SET_STEPS:
 		snprintf(name, sizeof(name), "own %u", a->n + 1);
-		return add(a, name, value);
+		return set_add(a, name, value);
 	case APP_SET_VARY:
 		return read_one("--vary", value, 0, 100, &a->vary);
 	case APP_SET_SCALE:

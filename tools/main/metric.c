@@ -41,7 +41,7 @@ static double quantile_us(const struct hist *all, double q)
 	return (double)(q < 1 ? hist_quantile(all, q) : all->max) / 1e3;
 }
 
-static void set(double value[METRIC_END], enum metric_members members, double to)
+static void metric_set(double value[METRIC_END], enum metric_members members, double to)
 {
 	for (unsigned m = 0; m < METRIC_END; m++)
 		if (metrics[m].members == members)
@@ -50,14 +50,14 @@ static void set(double value[METRIC_END], enum metric_members members, double to
 
 void metric_set_means(double value[METRIC_END], double average, double least, double greatest)
 {
-	set(value, METRIC_OVER_AVERAGE, average);
-	set(value, METRIC_OVER_LEAST, least);
-	set(value, METRIC_OVER_GREATEST, greatest);
+	metric_set(value, METRIC_OVER_AVERAGE, average);
+	metric_set(value, METRIC_OVER_LEAST, least);
+	metric_set(value, METRIC_OVER_GREATEST, greatest);
 }
 
 void metric_set_all(double value[METRIC_END], const struct hist *all, double skew)
 {
-	set(value, METRIC_OVER_SKEW, skew);
+	metric_set(value, METRIC_OVER_SKEW, skew);
 	for (unsigned m = 0; m < METRIC_END; m++)
 		if (metrics[m].members == METRIC_OVER_QUANTILE)
 			value[m] = quantile_us(all, metrics[m].quantile);

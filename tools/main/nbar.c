@@ -29,7 +29,7 @@ static bool is_below(const struct subcommand *s, const char *word)
 }
 
 /* Prints all subcommands, or only the subcommands of two words that begin with `word`. */
-static void help(FILE *to, const char *word)
+static void nbar_help(FILE *to, const char *word)
 {
 	fprintf(to, "usage: nbar %s%sSUBCOMMAND [OPTION]...\n\n", word ? word : "",
 		word ? " " : "");
@@ -47,7 +47,7 @@ static bool is_help(const char *word)
 }
 
 /* Finds the subcommand that the first two words name, or else the first word. *words: 2 or 1. */
-static const struct subcommand *find(int argc, char **argv, int *words)
+static const struct subcommand *nbar_find(int argc, char **argv, int *words)
 {
 	char name[64];
 
@@ -82,7 +82,7 @@ static int help_below(int argc, char **argv, bool asked)
 		return tool_usage("no subcommand is called '%s%s%s'", argv[0], below ? " " : "",
 				  below ? argv[1] : "");
 	asked |= argc > 1;
-	help(asked ? stdout : stderr, argv[0]);
+	nbar_help(asked ? stdout : stderr, argv[0]);
 	return asked ? TOOL_OK : TOOL_USAGE;
 }
 
@@ -91,10 +91,10 @@ static int run_help(int argc, char **argv)
 	char option[] = "--help";
 	char *args[ARGS_MAX] = { NULL };
 	int words;
-	const struct subcommand *s = find(argc, argv, &words);
+	const struct subcommand *s = nbar_find(argc, argv, &words);
 
 	if (!argc) {
-		help(stdout, NULL);
+		nbar_help(stdout, NULL);
 		return TOOL_OK;
 	}
 	if (!s)
@@ -110,7 +110,7 @@ static int run_words(int argc, char **argv)
 	int words;
 
 	if (argc < 2) {
-		help(stderr, NULL);
+		nbar_help(stderr, NULL);
 		return TOOL_USAGE;
 	}
 	if (!strcmp(argv[1], "--version")) {
@@ -119,7 +119,7 @@ static int run_words(int argc, char **argv)
 	}
 	if (is_help(argv[1]))
 		return run_help(argc - 2, argv + 2);
-	s = find(argc - 1, argv + 1, &words);
+	s = nbar_find(argc - 1, argv + 1, &words);
 	return s ? run(s, argc - 1, argv + 1) : help_below(argc - 1, argv + 1, false);
 }
 

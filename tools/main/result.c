@@ -18,13 +18,13 @@
 #include "result_internal.h"
 #include "tool.h"
 
-static void set(json_t *o, const char *key, json_t *value)
+static void result_set(json_t *o, const char *key, json_t *value)
 {
 	(void)json_object_set_new(o, key, value);
 }
 
 /* A JSON string. The text may be a command line, which need not be UTF-8. */
-static json_t *text_of(const char *text)
+static json_t *result_text_of(const char *text)
 {
 	json_t *value = json_string(text);
 
@@ -86,22 +86,23 @@ struct result *result_new(const char *experiment, const struct result_column *co
 	r->rows = json_array();
 	r->notes = json_array();
 	r->published = published_json(experiment);
-	set(r->root, "experiment", text_of(experiment));
-	set(r->root, "version", json_string(NBAR_VERSION_TEXT));
-	set(r->root, "commit", *NBAR_COMMIT_TEXT ? json_string(NBAR_COMMIT_TEXT) : json_null());
-	set(r->root, "started", now_text());
-	set(r->root, "command", json_string("nbar"));
-	set(r->root, "complete", json_true());
-	set(r->root, "machine", r->machine);
-	set(r->root, "settings", r->settings);
+	result_set(r->root, "experiment", result_text_of(experiment));
+	result_set(r->root, "version", json_string(NBAR_VERSION_TEXT));
+	result_set(r->root, "commit",
+		   *NBAR_COMMIT_TEXT ? json_string(NBAR_COMMIT_TEXT) : json_null());
+	result_set(r->root, "started", now_text());
+	result_set(r->root, "command", json_string("nbar"));
+	result_set(r->root, "complete", json_true());
+	result_set(r->root, "machine", r->machine);
+	result_set(r->root, "settings", r->settings);
 	json_t *columns = json_array();
 
 	for (uint32_t i = 0; i < ncolumn; i++)
 		json_array_append_new(columns, column_json(&column[i]));
-	set(r->root, "columns", columns);
-	set(r->root, "rows", r->rows);
-	set(r->root, "notes", r->notes);
-	set(r->root, "published", r->published);
+	result_set(r->root, "columns", columns);
+	result_set(r->root, "rows", r->rows);
+	result_set(r->root, "notes", r->notes);
+	result_set(r->root, "published", r->published);
 	result_machine_text(r, "host", machine.host);
 	result_machine_text(r, "cpu", machine.cpu);
 	if (!sched_getaffinity(0, sizeof(cpus), &cpus))
@@ -124,29 +125,29 @@ void result_command(struct result *r, int argc, char **argv)
 
 	for (int i = 0; i < argc && at < sizeof(line); i++)
 		at += (size_t)snprintf(line + at, sizeof(line) - at, " %s", argv[i]);
-	set(r->root, "command", text_of(line));
+	result_set(r->root, "command", result_text_of(line));
 }
 
 void result_machine_text(struct result *r, const char *key, const char *text)
 {
-	set(r->machine, key, text_of(text));
+	result_set(r->machine, key, result_text_of(text));
 }
 
 void result_machine_number(struct result *r, const char *key, int64_t value)
 {
-	set(r->machine, key, json_integer((json_int_t)value));
+	result_set(r->machine, key, json_integer((json_int_t)value));
 }
 
 void result_setting_text(struct result *r, const char *key, const char *text)
 {
-	set(r->settings, key, text_of(text));
+	result_set(r->settings, key, result_text_of(text));
 }
 
 void result_setting_number(struct result *r, const char *key, double value)
 {
 	bool whole = value > -1e15 && value < 1e15 && value == (double)(int64_t)value;
 
-	set(r->settings, key, whole ? json_integer((json_int_t)value) : json_real(value));
+	result_set(r->settings, key, whole ? json_integer((json_int_t)value) : json_real(value));
 }
 
 static void add_value(struct result *r, enum result_type type, json_t *value)
@@ -166,7 +167,7 @@ static void add_value(struct result *r, enum result_type type, json_t *value)
 
 void result_text(struct result *r, const char *text)
 {
-	add_value(r, RESULT_TEXT, text_of(text));
+	add_value(r, RESULT_TEXT, result_text_of(text));
 }
 
 void result_count(struct result *r, uint64_t value)
@@ -194,10 +195,10 @@ void result_note(struct result *r, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	json_array_append_new(r->notes, text_of(text));
+	json_array_append_new(r->notes, result_text_of(text));
 }
 
 void result_incomplete(struct result *r)
 {
-	set(r->root, "complete", json_false());
+	result_set(r->root, "complete", json_false());
 }

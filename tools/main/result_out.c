@@ -63,7 +63,7 @@ static bool any_unit(const struct result *r)
 	return false;
 }
 
-static void measure(const struct result *r, int *width)
+static void out_measure(const struct result *r, int *width)
 {
 	const json_t *row;
 	char cell[CELL];
@@ -91,7 +91,7 @@ void result_write_table(const struct result *r, FILE *to)
 	char cell[CELL];
 	size_t i;
 
-	measure(r, width);
+	out_measure(r, width);
 	fputs(colour ? "\033[1m" : "", to);
 	print_heads(r, to, width, false);
 	fputs(colour ? "\033[0m" : "", to);

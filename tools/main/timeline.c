@@ -11,7 +11,7 @@
 #define TIME "%" PRIu64 ".%06" PRIu64
 #define TIME_OF(t) (uint64_t)((t) / TIMELINE_US), (uint64_t)((t) % TIMELINE_US)
 
-static bool has_room(struct timeline *t, uint64_t lines)
+static bool timeline_has_room(struct timeline *t, uint64_t lines)
 {
 	if (!t)
 		return false;
@@ -40,7 +40,7 @@ void timeline_end(struct timeline *t)
 
 void timeline_process(struct timeline *t, uint32_t process, const char *name)
 {
-	if (has_room(t, 1))
+	if (timeline_has_room(t, 1))
 		fprintf(t->to,
 			",\n{\"ph\":\"M\",\"pid\":%u,\"name\":\"process_name\",\"args\":{"
 			"\"name\":\"%s\"}}",
@@ -49,7 +49,7 @@ void timeline_process(struct timeline *t, uint32_t process, const char *name)
 
 void timeline_thread(struct timeline *t, struct timeline_track at, const char *name)
 {
-	if (has_room(t, 1))
+	if (timeline_has_room(t, 1))
 		fprintf(t->to,
 			",\n{\"ph\":\"M\",\"pid\":%u,\"tid\":%u,\"name\":\"thread_name\",\"args\":{"
 			"\"name\":\"%s\"}}",
@@ -59,7 +59,7 @@ void timeline_thread(struct timeline *t, struct timeline_track at, const char *n
 void timeline_edge(struct timeline *t, char phase, struct timeline_track at, const char *name,
 		   uint64_t time)
 {
-	if (has_room(t, 1))
+	if (timeline_has_room(t, 1))
 		fprintf(t->to,
 			",\n{\"ph\":\"%c\",\"cat\":\"barrier\",\"id\":%u,\"pid\":%u,\"tid\":%u,"
 			"\"name\":\"%s\",\"ts\":" TIME "}",
@@ -69,7 +69,7 @@ void timeline_edge(struct timeline *t, char phase, struct timeline_track at, con
 void timeline_slice(struct timeline *t, struct timeline_track at, const char *name, uint64_t begin,
 		    uint64_t end)
 {
-	if (has_room(t, 1))
+	if (timeline_has_room(t, 1))
 		fprintf(t->to,
 			",\n{\"ph\":\"X\",\"pid\":%u,\"tid\":%u,\"name\":\"%s\",\"ts\":" TIME
 			",\"dur\":" TIME "}",
@@ -78,7 +78,7 @@ void timeline_slice(struct timeline *t, struct timeline_track at, const char *na
 
 void timeline_mark(struct timeline *t, struct timeline_track at, const char *name, uint64_t time)
 {
-	if (has_room(t, 1))
+	if (timeline_has_room(t, 1))
 		fprintf(t->to,
 			",\n{\"ph\":\"i\",\"s\":\"t\",\"pid\":%u,\"tid\":%u,\"name\":\"%s\","
 			"\"ts\":" TIME "}",
@@ -88,7 +88,7 @@ void timeline_mark(struct timeline *t, struct timeline_track at, const char *nam
 void timeline_flow(struct timeline *t, const char *name, struct timeline_track from, uint64_t left,
 		   struct timeline_track to, uint64_t arrive)
 {
-	if (!has_room(t, 2))
+	if (!timeline_has_room(t, 2))
 		return;
 	t->flow++;
 	fprintf(t->to,

@@ -44,7 +44,7 @@ static struct nbar_wait_policy policy_of(const struct mpib_world *w)
 }
 
 /* For the set-up, `mpi` is the world of this program: its communicator has all ranks. */
-static uint32_t *mates(void *mpi, uint32_t *n, enum nbmpi_why *why)
+static uint32_t *lib_mates(void *mpi, uint32_t *n, enum nbmpi_why *why)
 {
 	const struct mpib_world *w = mpi;
 	uint32_t *mate = mpib_alloc((size_t)w->size, sizeof(*mate));
@@ -92,16 +92,16 @@ static int error(const char *text)
 }
 
 /* This program has nothing else under way. */
-static void progress(void)
+static void lib_progress(void)
 {
 }
 
 static const struct nbmpi_ops ops = {
-	.mates = mates,
+	.mates = lib_mates,
 	.host = host,
 	.sum = sum,
 	.exchange = exchange,
-	.progress = progress,
+	.progress = lib_progress,
 	.error = error,
 };
 

@@ -42,8 +42,8 @@ static void close_methods(const struct mpib_world *w, struct mpib_method *method
 }
 
 /* The result of a method in the application of another result. */
-static const struct mpib_result *find(const struct mpib_report *rep, enum mpib_kind kind,
-				      const struct app *app)
+static const struct mpib_result *main_find(const struct mpib_report *rep, enum mpib_kind kind,
+					   const struct app *app)
 {
 	for (uint32_t k = 0; k < rep->ncase; k++)
 		if (rep->result[k].choice->kind == kind && rep->result[k].app == app)
@@ -52,16 +52,16 @@ static const struct mpib_result *find(const struct mpib_report *rep, enum mpib_k
 }
 
 /* Sets the metrics that compare methods with each other. */
-static void compare(struct mpib_report *rep, struct mpib_result *result)
+static void main_compare(struct mpib_report *rep, struct mpib_result *result)
 {
 	const struct mpib_options *opt = rep->opt;
 	enum metric_id first = mpib_first(opt->test);
-	const struct mpib_result *nbar = find(rep, MPIB_NBAR, NULL);
-	const struct mpib_result *lib = find(rep, MPIB_LIB, NULL);
+	const struct mpib_result *nbar = main_find(rep, MPIB_NBAR, NULL);
+	const struct mpib_result *lib = main_find(rep, MPIB_LIB, NULL);
 	double value[MPIB_BLOCKS_MAX];
 
 	for (uint32_t k = 0; k < rep->ncase; k++) {
-		const struct mpib_result *mpi = find(rep, MPIB_MPI, result[k].app);
+		const struct mpib_result *mpi = main_find(rep, MPIB_MPI, result[k].app);
 		double speedup = mpi ? mpi->metric[first] / result[k].metric[first] : NAN;
 
 		if (&result[k] == mpi)
@@ -84,8 +84,8 @@ static int agree_with_first(int r)
 	return r;
 }
 
-static void measure(struct mpib_report *rep, struct mpib_world *w, struct mpib_method *method,
-		    struct mpib_result *result)
+static void main_measure(struct mpib_report *rep, struct mpib_world *w, struct mpib_method *method,
+			 struct mpib_result *result)
 {
 	const struct mpib_options *opt = rep->opt;
 
@@ -96,7 +96,7 @@ static void measure(struct mpib_report *rep, struct mpib_world *w, struct mpib_m
 		result[k].block = mpib_alloc(opt->blocks, sizeof(*result[k].block));
 	}
 	mpib_run(opt, w, method, result);
-	compare(rep, result);
+	main_compare(rep, result);
 }
 
 /* Opens the outputs first, to check that this is possible. Only at rank 0. */
@@ -121,7 +121,7 @@ static int end_results(struct experiment *e, const struct mpib_report *rep, int 
 }
 
 /* What all ranks do between MPI_Init and MPI_Finalize. */
-static int run(struct mpib_report *rep, struct mpib_world *w, int argc, char **argv)
+static int main_run(struct mpib_report *rep, struct mpib_world *w, int argc, char **argv)
 {
 	const struct mpib_options *opt = rep->opt;
 	struct mpib_method method[MPIB_METHODS_MAX];
@@ -142,7 +142,7 @@ static int run(struct mpib_report *rep, struct mpib_world *w, int argc, char **a
 	rep->ncase = mpib_ncase(opt);
 	mpib_world_wire(w);
 	if (!r)
-		measure(rep, w, method, result);
+		main_measure(rep, w, method, result);
 	close_methods(w, method, nopen);
 	if (w->rank == 0)
 		r = end_results(&experiment, rep, r);
@@ -152,7 +152,7 @@ static int run(struct mpib_report *rep, struct mpib_world *w, int argc, char **a
 }
 
 /* All ranks read the same options; rank 0 prints errors in them. */
-static int begin(int argc, char **argv, struct mpib_options *opt)
+static int main_begin(int argc, char **argv, struct mpib_options *opt)
 {
 	bool help;
 	int rank, r;
@@ -185,9 +185,9 @@ int main(int argc, char **argv)
 		MPI_Finalize();
 		return tool_end(r);
 	}
-	r = begin(argc, argv, &opt);
+	r = main_begin(argc, argv, &opt);
 	if (r == 0)
-		r = run(&rep, &world, argc, argv);
+		r = main_run(&rep, &world, argc, argv);
 	mpib_world_end(&world);
 	MPI_Finalize();
 	return tool_end(r < 0 ? TOOL_OK : r);

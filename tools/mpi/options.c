@@ -168,7 +168,7 @@ static const struct option long_options[] = {
 	OPTIONS(OPTION_VALUE, OPTION_FLAG){ 0 },
 };
 
-static int read_option(void *to, int c, const char *value)
+static int options_read_option(void *to, int c, const char *value)
 {
 	static const char *const mpis[] = { "openmpi", "mpich" };
 	struct mpib_options *opt = to;
@@ -208,7 +208,7 @@ static void set_defaults(struct mpib_options *opt)
 }
 
 /* Checks that need all options together. */
-static int check_together(const struct mpib_options *opt)
+static int options_check_together(const struct mpib_options *opt)
 {
 	bool lib2 = false;
 
@@ -243,10 +243,10 @@ int mpib_options_parse(int argc, char **argv, struct mpib_options *opt, bool *he
 		.busy_rank = -1,
 		.seed = 1,
 	};
-	r = option_all(argc, argv, 1, ":i:x:fh", long_options, read_option, opt, help);
+	r = option_all(argc, argv, 1, ":i:x:fh", long_options, options_read_option, opt, help);
 	if (r || *help)
 		return r;
-	r = check_together(opt);
+	r = options_check_together(opt);
 	if (!r)
 		set_defaults(opt);
 	return r;

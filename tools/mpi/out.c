@@ -32,7 +32,7 @@ enum metric_id mpib_first(enum mpib_test test)
 	return metric_next(mpib_table[test], 0);
 }
 
-static unsigned tables(const struct mpib_options *opt)
+static unsigned out_tables(const struct mpib_options *opt)
 {
 	return mpib_table[opt->test] | (opt->full ? METRIC_MPI_FULL : 0);
 }
@@ -65,7 +65,8 @@ static const char *nic_name(const struct mpib_world *w)
 }
 
 /* Adds the machine and the settings to the result. */
-static void describe(struct result *r, const struct mpib_options *opt, const struct mpib_world *w)
+static void out_describe(struct result *r, const struct mpib_options *opt,
+			 const struct mpib_world *w)
 {
 	result_machine_text(r, "mpi", w->library);
 	result_machine_text(r, "nbar", mpib_glue_name[w->glue]);
@@ -105,9 +106,9 @@ struct result *mpib_out_new(const struct mpib_options *opt, const struct mpib_wo
 	for (uint32_t c = 0; c < 3 && opt->test == MPIB_APP; c++)
 		column[n++] = app_columns[c];
 	column[n++] = method_column;
-	n += metric_columns(tables(opt), column + n);
+	n += metric_columns(out_tables(opt), column + n);
 	r = result_new(experiments[opt->test], column, n);
-	describe(r, opt, w);
+	out_describe(r, opt, w);
 	return r;
 }
 
@@ -132,7 +133,7 @@ void mpib_out_rows(const struct mpib_report *rep, struct result *r)
 			result_real(r, res->app->compute_us);
 		}
 		result_text(r, res->choice->name);
-		metric_put(r, tables(opt), res->metric);
+		metric_put(r, out_tables(opt), res->metric);
 	}
 	result_note(r, "%d ranks on %u host%s, %s, nbar: %s", w->size, w->nhost,
 		    w->nhost == 1 ? "" : "s", w->library, mpib_glue_name[w->glue]);

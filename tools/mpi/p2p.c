@@ -26,7 +26,7 @@ struct p2p {
 	MPI_Status *status;
 };
 
-static void receive(struct p2p *p, uint32_t slot)
+static void p2p_receive(struct p2p *p, uint32_t slot)
 {
 	int src = (int)nbfw_plan_recvs(p->plan)[slot].src;
 
@@ -86,7 +86,7 @@ static void p2p_finish(struct mpib_method *m)
 				},
 			};
 
-			receive(p, slot);
+			p2p_receive(p, slot);
 			feed(p, &token);
 		}
 	}
@@ -125,7 +125,7 @@ static int p2p_open(struct mpib_method *m)
 	for (uint32_t i = 0; i < p->plan->nsend; i++)
 		p->send[i] = MPI_REQUEST_NULL;
 	for (uint32_t i = 0; i < p->plan->nrecv; i++)
-		receive(p, i);
+		p2p_receive(p, i);
 	return 0;
 }
 

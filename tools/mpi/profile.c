@@ -43,7 +43,7 @@ struct measure {
 	double self;
 };
 
-static void usage(void)
+static void profile_usage(void)
 {
 	fputs("usage: mpirun [...] nbar profile --output FILE [OPTION]...\n"
 	      "Measures the cost of a message, and of a further message, between every two\n"
@@ -55,7 +55,7 @@ static void usage(void)
 	      stdout);
 }
 
-static int read_option(void *arg, int c, const char *value)
+static int profile_read_option(void *arg, int c, const char *value)
 {
 	struct measure *m = arg;
 
@@ -141,7 +141,7 @@ static void measure_self(struct measure *m)
 
 /* Measures in rounds of pairs that share no rank. O takes both directions of a link as equally
  * fast, because it is half a round trip; L does not. */
-static void measure_all(struct measure *m)
+static void profile_measure_all(struct measure *m)
 {
 	uint32_t n = (uint32_t)m->size, rounds = n > 1 ? n - 1 + n % 2 : 0;
 
@@ -235,7 +235,7 @@ static int write_all(const struct measure *m, struct output *out, const char *na
 	return output_close(out, r == 0) | r;
 }
 
-static int run(struct measure *m)
+static int mpi_profile_run(struct measure *m)
 {
 	char name[PROFILE_NAME_MAX], *names = mpib_alloc((size_t)m->size, PROFILE_NAME_MAX);
 	struct output out;
@@ -254,7 +254,7 @@ static int run(struct measure *m)
 		m->bytes = mpib_alloc(1u << (SIZES - 1), 1);
 		m->o = mpib_alloc((size_t)m->size, sizeof(*m->o));
 		m->l = mpib_alloc((size_t)m->size, sizeof(*m->l));
-		measure_all(m);
+		profile_measure_all(m);
 		r = write_all(m, &out, names);
 		free(m->sample);
 		free(m->bytes);
@@ -276,10 +276,10 @@ int mpib_profile(int argc, char **argv)
 	MPI_Comm_size(MPI_COMM_WORLD, &m.size);
 	tool_begin("nbar profile");
 	tool_quiet(m.rank != 0);
-	r = option_all(argc, argv, 1, ":i:h", long_options, read_option, &m, &help);
+	r = option_all(argc, argv, 1, ":i:h", long_options, profile_read_option, &m, &help);
 	if (help && m.rank == 0)
-		usage();
+		profile_usage();
 	if (!r && !help && !m.output)
 		r = tool_usage("name a file for the profile: --output FILE");
-	return r || help ? r : run(&m);
+	return r || help ? r : mpi_profile_run(&m);
 }

@@ -40,7 +40,7 @@ static double us_of(uint64_t ns)
 	return (double)ns / 1e3;
 }
 
-static void meet(const struct run *run)
+static void run_meet(const struct run *run)
 {
 	PMPI_Barrier(run->world->off);
 }
@@ -59,7 +59,7 @@ static double average(const struct run *run, double mine)
 }
 
 /* Computes for this time; returns the real time, which is longer if processors are shared. */
-static uint64_t compute(const struct run *run, uint64_t ns)
+static uint64_t run_compute(const struct run *run, uint64_t ns)
 {
 	uint64_t begin = tool_now_ns(), end = begin + ns, now = begin;
 	struct timespec t = { .tv_sec = (time_t)(end / 1000000000u),
@@ -116,8 +116,8 @@ static void block_barrier(struct run *run, struct lane *lane, uint32_t n, double
 /* --- ibarrier -------------------------------------------------------------------------------- */
 
 /* Mean time of a loop; *computed: the part of it that was computation. */
-static double loops(const struct run *run, struct mpib_method *m, uint32_t n, uint64_t compute_ns,
-		    double *computed)
+static double run_loops(const struct run *run, struct mpib_method *m, uint32_t n,
+			uint64_t compute_ns, double *computed)
 {
 	uint64_t begin, sum = 0;
 
@@ -126,7 +126,7 @@ static double loops(const struct run *run, struct mpib_method *m, uint32_t n, ui
 	for (uint32_t i = 0; i < n; i++) {
 		m->ops->start(m);
 		if (compute_ns)
-			sum += compute(run, compute_ns);
+			sum += run_compute(run, compute_ns);
 		m->ops->finish(m);
 	}
 	begin = tool_now_ns() - begin;
@@ -136,9 +136,9 @@ static double loops(const struct run *run, struct mpib_method *m, uint32_t n, ui
 
 static void block_ibarrier(struct run *run, struct lane *lane, uint32_t n, double *metric)
 {
-	double computed, pure = loops(run, lane->method, n, 0, &computed);
+	double computed, pure = run_loops(run, lane->method, n, 0, &computed);
 	double us = run->opt->compute_us ? run->opt->compute_us : pure;
-	double overall = loops(run, lane->method, n, (uint64_t)(us * 1e3) + 1, &computed);
+	double overall = run_loops(run, lane->method, n, (uint64_t)(us * 1e3) + 1, &computed);
 	double overlap = 100 * (1 - (overall - computed) / pure);
 
 	metric[METRIC_OVERALL] = overall;
@@ -156,7 +156,7 @@ static void meet_exactly(const struct run *run)
 	uint64_t mine = tool_now_ns() + START_NS, start = mine;
 
 	if (!run->world->one_clock) {
-		meet(run);
+		run_meet(run);
 		return;
 	}
 	PMPI_Allreduce(&mine, &start, 1, MPI_UINT64_T, MPI_MAX, run->world->off);
@@ -179,7 +179,7 @@ static void block_busy(struct run *run, struct lane *lane, uint32_t n, double *m
 		entered = tool_now_ns();
 		m->ops->start(m);
 		if (run->world->rank == busy)
-			compute(run, (uint64_t)opt->compute_us * 1000);
+			run_compute(run, (uint64_t)opt->compute_us * 1000);
 		m->ops->finish(m);
 		if (run->world->rank == busy)
 			continue;
@@ -202,7 +202,7 @@ static void block_app(struct run *run, struct lane *lane, uint32_t n, double *me
 	lane->method->ops->barrier(lane->method);
 	begin = tool_now_ns();
 	for (uint32_t i = first; i < first + n * work->nstep; i++) {
-		compute(run, bench_work_ns(work, rank, i));
+		run_compute(run, bench_work_ns(work, rank, i));
 		lane->method->ops->barrier(lane->method);
 	}
 	metric[METRIC_EXECUTION] = reduced(us_of(tool_now_ns() - begin) / n, MPI_MAX);
@@ -230,7 +230,7 @@ static void warm_up(const struct run *run)
 	for (uint32_t k = 0; k < run->opt->nmethod; k++) {
 		struct mpib_method *m = run->lane[k].method;
 
-		meet(run);
+		run_meet(run);
 		for (uint32_t i = 0; i < run->opt->warmup; i++) {
 			m->ops->barrier(m);
 			m->ops->start(m);
@@ -277,7 +277,7 @@ static void run_blocks(struct run *run, struct mpib_result *result)
 		for (uint32_t k = 0; k < ncase; k++) {
 			run->iteration =
 				b * (opt->iters / opt->blocks); /* the same for all methods */
-			meet(run);
+			run_meet(run);
 			tests[opt->test](run, &run->lane[order[k]], n, result[order[k]].block[b]);
 		}
 	}

@@ -83,7 +83,7 @@ static void count_hosts(struct mpib_world *w)
 	free(ranks);
 }
 
-static uint64_t host_of_node(void *node, uint32_t rank)
+static uint64_t world_host_of_node(void *node, uint32_t rank)
 {
 	return nbmpi_node_host((const struct nbmpi_node *)node + rank);
 }
@@ -108,13 +108,13 @@ static bool is_crowded(const struct mpib_world *w, const struct nbmpi_node *node
 	return ranks > CPU_COUNT(&all);
 }
 
-static void find_hosts(struct mpib_world *w)
+static void world_find_hosts(struct mpib_world *w)
 {
 	struct nbmpi_node self, *node = mpib_alloc((size_t)w->size, sizeof(*node));
 
 	nbmpi_node_self(&w->config, (uint32_t)w->rank, &self);
 	PMPI_Allgather(&self, sizeof(self), MPI_BYTE, node, sizeof(self), MPI_BYTE, MPI_COMM_WORLD);
-	w->host = nbmpi_hosts_number(host_of_node, node, (uint32_t)w->size);
+	w->host = nbmpi_hosts_number(world_host_of_node, node, (uint32_t)w->size);
 	if (!w->host)
 		mpib_fatal("no memory");
 	w->one_clock = true;
@@ -135,7 +135,7 @@ int mpib_world_begin(struct mpib_world *w, const struct mpib_options *opt)
 	w->nic2 = opt->nic2;
 	w->glue = mpib_glue_find();
 	mpib_glue_config(w->glue, (uint32_t)w->rank, &w->config);
-	find_hosts(w);
+	world_find_hosts(w);
 	count_hosts(w);
 	PMPI_Allreduce(MPI_IN_PLACE, &w->crowded, 1, MPI_C_BOOL, MPI_LOR, MPI_COMM_WORLD);
 	PMPI_Allreduce(MPI_IN_PLACE, &w->config.enable, 1, MPI_C_BOOL, MPI_LAND, MPI_COMM_WORLD);

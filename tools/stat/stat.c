@@ -18,7 +18,7 @@
 #include "stat.h"
 #include "stat_watch.h"
 
-static void usage(FILE *to)
+static void stat_usage(FILE *to)
 {
 	fputs("usage: nbar stat [OPTION]... [NIC]\n"
 	      "Shows the counters of a NIC, and for each group its state and who is missing.\n"
@@ -96,7 +96,7 @@ static int find_nics(struct stat_targets *t)
 	return 0;
 }
 
-static int show(struct stat_targets *t, const struct stat_options *opt)
+static int stat_show(struct stat_targets *t, const struct stat_options *opt)
 {
 	int r = stat_take(t);
 
@@ -114,7 +114,7 @@ static int show(struct stat_targets *t, const struct stat_options *opt)
 	return stat_flush();
 }
 
-static int read_option(void *arg, int c, const char *value)
+static int stat_read_option(void *arg, int c, const char *value)
 {
 	struct stat_options *opt = arg;
 
@@ -138,7 +138,7 @@ static int read_option(void *arg, int c, const char *value)
 	return option_run_dir(value);
 }
 
-static int parse(int argc, char **argv, struct stat_options *opt, bool *help)
+static int stat_parse(int argc, char **argv, struct stat_options *opt, bool *help)
 {
 	static const struct option long_options[] = {
 		{ "all", no_argument, NULL, 'a' },
@@ -152,7 +152,7 @@ static int parse(int argc, char **argv, struct stat_options *opt, bool *help)
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
-	int r = option_each(argc, argv, 1, ":ahn:", long_options, read_option, opt, help);
+	int r = option_each(argc, argv, 1, ":ahn:", long_options, stat_read_option, opt, help);
 
 	if (r || *help)
 		return r;
@@ -178,9 +178,9 @@ int tool_stat(int argc, char **argv)
 	struct stat_options opt = { 0 };
 	struct stat_targets *t;
 	bool help = false;
-	int r = parse(argc, argv, &opt, &help);
+	int r = stat_parse(argc, argv, &opt, &help);
 
-	if (option_ends(r, help, usage))
+	if (option_ends(r, help, stat_usage))
 		return r;
 	t = tool_alloc(1, sizeof(*t));
 	t->last = opt.last;
@@ -192,7 +192,7 @@ int tool_stat(int argc, char **argv)
 	else
 		r = TOOL_FAILED, tool_error("no memory: free some, and try again");
 	if (!r)
-		r = opt.watch ? stat_watch_run(t, &opt) : show(t, &opt);
+		r = opt.watch ? stat_watch_run(t, &opt) : stat_show(t, &opt);
 	for (uint32_t i = 0; i < t->n; i++) {
 		free(t->name[i]);
 		free(t->now[i].group);

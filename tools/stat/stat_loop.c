@@ -14,7 +14,7 @@
 #include "tool.h"
 
 /* Asks the NICs once, and shows the replies. */
-static int look(struct stat_watch *w, struct stat_targets *t, const struct stat_options *opt)
+static int loop_look(struct stat_watch *w, struct stat_targets *t, const struct stat_options *opt)
 {
 	struct winsize size;
 	char text[32] = "";
@@ -53,7 +53,7 @@ int stat_watch_run(struct stat_targets *t, const struct stat_options *opt)
 	for (uint32_t n = 0; !r && (!opt->count || n < opt->count); n++) {
 		if (n && signals_wait_until(next))
 			break;
-		r = look(w, t, opt);
+		r = loop_look(w, t, opt);
 		next += opt->watch * UINT64_C(1000000000);
 	}
 	stat_watch_free(w);

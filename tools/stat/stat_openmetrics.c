@@ -14,7 +14,7 @@ static void family(const char *type, const char *name, const char *help)
 }
 
 /* The value of a label. */
-static void quoted(const char *text)
+static void openmetrics_quoted(const char *text)
 {
 	putchar('"');
 	for (; *text; text++) {
@@ -33,27 +33,27 @@ static void sample(const struct stat_targets *t, const char *name, const char *s
 		   uint64_t value)
 {
 	printf("nbar_%s%s{nic=", name, suffix);
-	quoted(t->now[i].nic.nic);
+	openmetrics_quoted(t->now[i].nic.nic);
 	printf("} %" PRIu64 "\n", value);
 }
 
-static void infos(const struct stat_targets *t)
+static void openmetrics_infos(const struct stat_targets *t)
 {
 	family("info", "daemon", "version of nbar");
 	printf("nbar_daemon_info{version=\"" NBAR_VERSION_TEXT "\"} 1\n");
 	family("info", "nic", "wire and address of a NIC");
 	for (uint32_t i = 0; i < t->n; i++) {
 		fputs("nbar_nic_info{nic=", stdout);
-		quoted(t->now[i].nic.nic);
+		openmetrics_quoted(t->now[i].nic.nic);
 		fputs(",wire=", stdout);
-		quoted(t->now[i].nic.wire);
+		openmetrics_quoted(t->now[i].nic.wire);
 		fputs(",address=", stdout);
-		quoted(t->now[i].nic.address);
+		openmetrics_quoted(t->now[i].nic.address);
 		fputs("} 1\n", stdout);
 	}
 }
 
-static void gauges(const struct stat_targets *t)
+static void openmetrics_gauges(const struct stat_targets *t)
 {
 	static const struct {
 		const char *name, *help;
@@ -73,7 +73,7 @@ static void gauges(const struct stat_targets *t)
 	}
 }
 
-static void counters(const struct stat_targets *t)
+static void openmetrics_counters(const struct stat_targets *t)
 {
 	static const struct {
 		const char *name, *help;
@@ -92,7 +92,7 @@ static void counters(const struct stat_targets *t)
 
 /* Writes the latency histogram. A bucket has the times below its bound. A time that equals the
  * bound, to the nanosecond, is in the next bucket. */
-static void latency(const struct stat_targets *t)
+static void openmetrics_latency(const struct stat_targets *t)
 {
 	family("histogram", "barrier_seconds",
 	       "time of barriers at a NIC, from start to completion");
@@ -103,7 +103,7 @@ static void latency(const struct stat_targets *t)
 		for (uint32_t k = 0; k < NBAR_LATENCY_BUCKETS; k++) {
 			n += l->bucket[k];
 			fputs("nbar_barrier_seconds_bucket{nic=", stdout);
-			quoted(t->now[i].nic.nic);
+			openmetrics_quoted(t->now[i].nic.nic);
 			if (k < NBAR_LATENCY_BUCKETS - 1)
 				printf(",le=\"%.9g\"} %" PRIu64 "\n",
 				       (double)NBAR_LATENCY_NS(k) / 1e9, n);
@@ -112,16 +112,16 @@ static void latency(const struct stat_targets *t)
 		}
 		sample(t, "barrier_seconds", "_count", i, n);
 		fputs("nbar_barrier_seconds_sum{nic=", stdout);
-		quoted(t->now[i].nic.nic);
+		openmetrics_quoted(t->now[i].nic.nic);
 		printf("} %.9f\n", (double)l->ns / 1e9);
 	}
 }
 
 void stat_print_openmetrics(const struct stat_targets *t)
 {
-	infos(t);
-	gauges(t);
-	counters(t);
-	latency(t);
+	openmetrics_infos(t);
+	openmetrics_gauges(t);
+	openmetrics_counters(t);
+	openmetrics_latency(t);
 	fputs("# EOF\n", stdout);
 }

@@ -12,7 +12,7 @@
 #include "stat.h"
 
 /* Doubles the room for groups. */
-static bool grow(struct stat_nic *s)
+static bool take_grow(struct stat_nic *s)
 {
 	uint32_t room = s->room ? 2 * s->room : 64;
 	struct nbar_group_info *group = realloc(s->group, room * sizeof(*group));
@@ -34,7 +34,7 @@ static int keep_group(void *arg, const struct nbar_group_info *info,
 {
 	struct stat_nic *s = arg;
 
-	if (s->ngroup == s->room && !grow(s))
+	if (s->ngroup == s->room && !take_grow(s))
 		return -ENOMEM;
 	s->last[s->ngroup] = last ? *last : (struct nbar_group_stat){ 0 };
 	s->group[s->ngroup++] = *info;
@@ -46,7 +46,7 @@ static int keep_group_only(void *arg, const struct nbar_group_info *info)
 	return keep_group(arg, info, NULL);
 }
 
-static int take(const struct stat_targets *t, const char *nic, struct stat_nic *s)
+static int take_nic(const struct stat_targets *t, const char *nic, struct stat_nic *s)
 {
 	int r = nbar_nic_stat(nic, &s->nic);
 
@@ -72,7 +72,7 @@ int stat_take(struct stat_targets *t)
 	int r = 0;
 
 	for (uint32_t i = 0; i < t->n && !r; i++)
-		r = take(t, t->name[i], &t->now[i]);
+		r = take_nic(t, t->name[i], &t->now[i]);
 	return r;
 }
 

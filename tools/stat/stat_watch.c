@@ -121,7 +121,7 @@ static void forget_gone(struct nic_watch *n, const struct stat_nic *s)
 		n->seen[at].running = false;
 }
 
-static int by_time(const void *a, const void *b)
+static int watch_by_time(const void *a, const void *b)
 {
 	const struct waiting *x = a, *y = b;
 
@@ -146,13 +146,13 @@ int stat_watch_look(struct stat_watch *w, const struct stat_targets *t)
 			r = look_at_group(w, i, &s->group[k], s->at);
 	}
 	if (w->n)
-		qsort(w->waiting, w->n, sizeof(w->waiting[0]), by_time);
+		qsort(w->waiting, w->n, sizeof(w->waiting[0]), watch_by_time);
 	return r;
 }
 
 /* The rate of the sum of these counters, as text; "-" without an earlier reply of this daemon. */
-static const char *rate(const struct stat_targets *t, uint32_t i, const enum nbar_counter *counter,
-			uint32_t n, char out[24])
+static const char *watch_rate(const struct stat_targets *t, uint32_t i,
+			      const enum nbar_counter *counter, uint32_t n, char out[24])
 {
 	const struct stat_nic *now = &t->now[i], *before = &t->before[i];
 	uint64_t sum = 0;
@@ -207,7 +207,8 @@ void stat_watch_lines(const struct stat_watch *w, const struct stat_targets *t, 
 
 		fprintf(to, "%s %s:", time, t->now[i].nic.nic);
 		for (uint32_t c = 0; c < COLUMNS; c++)
-			fprintf(to, " %s %s,", rate(t, i, column[c].counter, column[c].n, text),
+			fprintf(to, " %s %s,",
+				watch_rate(t, i, column[c].counter, column[c].n, text),
 				column[c].name);
 		fprintf(to, " groups %u, waiting %u, failed %u", t->now[i].nic.ngroup,
 			w->nic[i].nwaiting, w->nic[i].nfailed);
@@ -233,7 +234,7 @@ static void nic_row(const struct stat_watch *w, const struct stat_targets *t, ui
 
 	for (uint32_t c = 0; c < COLUMNS; c++)
 		n += snprintf(line + n, sizeof(line) - (size_t)n, " %11s",
-			      rate(t, i, column[c].counter, column[c].n, text));
+			      watch_rate(t, i, column[c].counter, column[c].n, text));
 	snprintf(line + n, sizeof(line) - (size_t)n, " %6u %7u %6u", t->now[i].nic.ngroup,
 		 w->nic[i].nwaiting, w->nic[i].nfailed);
 	row(to, columns, line);

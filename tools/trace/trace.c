@@ -19,7 +19,7 @@ struct trace_options {
 	bool slowest;
 };
 
-static void usage(FILE *to)
+static void trace_usage(FILE *to)
 {
 	fputs("usage: nbar trace [OPTION]... [NIC|FILE]...\n"
 	      "Writes the last events of NICs as a timeline: open it at https://ui.perfetto.dev\n"
@@ -39,7 +39,7 @@ static void usage(FILE *to)
 	      to);
 }
 
-static int read_option(void *arg, int c, const char *value)
+static int trace_read_option(void *arg, int c, const char *value)
 {
 	struct trace_options *opt = arg;
 
@@ -52,7 +52,7 @@ static int read_option(void *arg, int c, const char *value)
 	return option_run_dir(value);
 }
 
-static int parse(int argc, char **argv, struct trace_options *opt, bool *help)
+static int trace_parse(int argc, char **argv, struct trace_options *opt, bool *help)
 {
 	static const struct option long_options[] = {
 		{ "output", required_argument, NULL, 'o' },
@@ -62,10 +62,10 @@ static int parse(int argc, char **argv, struct trace_options *opt, bool *help)
 		{ 0 },
 	};
 
-	return option_each(argc, argv, 1, ":ho:", long_options, read_option, opt, help);
+	return option_each(argc, argv, 1, ":ho:", long_options, trace_read_option, opt, help);
 }
 
-static int add(struct trace_set *s, const char *path)
+static int trace_add(struct trace_set *s, const char *path)
 {
 	if (s->nlog == TRACE_LOGS_MAX)
 		return tool_usage("at most %u traces", TRACE_LOGS_MAX);
@@ -78,13 +78,13 @@ static int add_name(struct trace_set *s, const char *name)
 	char dir[512], path[1024];
 
 	if (strchr(name, '/') || strstr(name, NBAR_TRACE_SUFFIX))
-		return add(s, name);
+		return trace_add(s, name);
 	nbar_run_dir_find(dir, sizeof(dir));
 	snprintf(path, sizeof(path), "%s/%s" NBAR_TRACE_SUFFIX, dir, name);
-	return add(s, path);
+	return trace_add(s, path);
 }
 
-static int is_trace(const struct dirent *e)
+static int trace_is_trace(const struct dirent *e)
 {
 	size_t n = strlen(e->d_name), k = strlen(NBAR_TRACE_SUFFIX);
 
@@ -98,7 +98,7 @@ static int add_all(struct trace_set *s)
 	int n, r = 0;
 
 	nbar_run_dir_find(dir, sizeof(dir));
-	n = scandir(dir, &e, is_trace, versionsort);
+	n = scandir(dir, &e, trace_is_trace, versionsort);
 	if (n <= 0) {
 		tool_error("no trace in %s%s%s: start nbar-nicd with --trace N, or name its run "
 			   "directory by --run-dir",
@@ -108,7 +108,7 @@ static int add_all(struct trace_set *s)
 	for (int i = 0; i < n; i++) {
 		snprintf(path, sizeof(path), "%s/%s", dir, e[i]->d_name);
 		if (!r)
-			r = add(s, path);
+			r = trace_add(s, path);
 		free(e[i]);
 	}
 	free(e);
@@ -190,9 +190,9 @@ int tool_trace(int argc, char **argv)
 	struct trace_options opt = { .output = "-" };
 	struct trace_set *s;
 	bool help = false;
-	int r = parse(argc, argv, &opt, &help);
+	int r = trace_parse(argc, argv, &opt, &help);
 
-	if (option_ends(r, help, usage))
+	if (option_ends(r, help, trace_usage))
 		return r;
 	s = tool_alloc(1, sizeof(*s));
 	if (optind == argc)

@@ -150,7 +150,7 @@ static bool align_one(struct trace_set *s, const struct least *least)
 
 /* The clock of the first log is the common clock. For a clock without frames, the first events of
  * both logs get the same time. */
-static int align(struct trace_set *s, const struct end *e, uint32_t n)
+static int match_align(struct trace_set *s, const struct end *e, uint32_t n)
 {
 	struct least *least = calloc((size_t)s->nclock * s->nclock, sizeof(*least));
 
@@ -175,8 +175,8 @@ static int align(struct trace_set *s, const struct end *e, uint32_t n)
 
 /* Pairs each received frame with an unpaired sent frame: the last frame sent before it, or the
  * first frame if the clocks disagree. */
-static void pair(struct trace_set *s, const struct end *e, uint32_t first, uint32_t in,
-		 uint32_t next)
+static void match_pair(struct trace_set *s, const struct end *e, uint32_t first, uint32_t in,
+		       uint32_t next)
 {
 	uint32_t out = first;
 
@@ -203,7 +203,7 @@ int trace_match(struct trace_set *s)
 	e = ends_of(s, &n);
 	if (!e)
 		return -ENOMEM;
-	rc = align(s, e, n);
+	rc = match_align(s, e, n);
 	for (uint32_t i = 0; i < n; i++)
 		e[i].time = trace_time(s, e[i].log, e[i].index);
 	qsort(e, n, sizeof(*e), by_key);
@@ -212,7 +212,7 @@ int trace_match(struct trace_set *s)
 		rc = -ENOMEM;
 	for (uint32_t i = 0, in, next; rc == 0 && i < n; i = next) {
 		next = same_key(e, n, i, &in);
-		pair(s, e, i, in, next);
+		match_pair(s, e, i, in, next);
 	}
 	free(e);
 	return rc;

@@ -32,14 +32,14 @@ static const struct option more_options[] = {
 	{ 0 },
 };
 
-static int read_more(void *arg, int c, const char *value)
+static int app_read_more(void *arg, int c, const char *value)
 {
 	struct options *o = arg;
 
 	return app_set_read(&o->app_set, (enum app_set_option)(c - OPT_APP), value);
 }
 
-static void usage(void)
+static void app_usage(void)
 {
 	fputs("usage: nbar app [OPTION]...\n"
 	      "Synthetic applications: steps of compute, each with a barrier at its end. Every\n"
@@ -55,8 +55,8 @@ static void usage(void)
 	bench_usage_common(stdout);
 }
 
-static void add_row(const void *arg, const struct bench_options *opt, const struct bench_point *p,
-		    enum bench_where where, struct result *r)
+static void app_add_row(const void *arg, const struct bench_options *opt,
+			const struct bench_point *p, enum bench_where where, struct result *r)
 {
 	struct metric_median m = bench_point_mean(opt, p, where);
 	const struct app *app = ((const struct options *)arg)->app_set.app;
@@ -97,8 +97,9 @@ static void set_points(const struct options *o, struct bench_point *point)
 	}
 }
 
-static void add_notes(const void *arg, const struct bench_options *opt,
-		      const struct bench_point *point, uint32_t n, bool complete, struct result *r)
+static void app_add_notes(const void *arg, const struct bench_options *opt,
+			  const struct bench_point *point, uint32_t n, bool complete,
+			  struct result *r)
 {
 	const struct options *o = arg;
 
@@ -110,7 +111,7 @@ static void add_notes(const void *arg, const struct bench_options *opt,
 	result_note(r, "%s", sweep_compute_text);
 }
 
-static int run(struct options *o, int argc, char **argv)
+static int app_run(struct options *o, int argc, char **argv)
 {
 	struct result *result = result_new("app", columns, sizeof(columns) / sizeof(columns[0]));
 	struct bench_options *opt = &o->bench;
@@ -121,7 +122,8 @@ static int run(struct options *o, int argc, char **argv)
 	set_points(o, point);
 	result_command(result, argc, argv);
 	app_set_describe(&o->app_set, result);
-	r = bench_points_all(opt, point, n, &(struct bench_rows){ add_row, add_notes, o }, result);
+	r = bench_points_all(opt, point, n, &(struct bench_rows){ app_add_row, app_add_notes, o },
+			     result);
 	free(point);
 	return r;
 }
@@ -129,7 +131,7 @@ static int run(struct options *o, int argc, char **argv)
 int tool_app(int argc, char **argv)
 {
 	static struct options o; /* large */
-	const struct bench_extra_options more = { more_options, read_more, &o };
+	const struct bench_extra_options more = { more_options, app_read_more, &o };
 	bool help;
 	int r;
 
@@ -137,9 +139,9 @@ int tool_app(int argc, char **argv)
 	o.bench.warmup = 1;
 	r = bench_options_parse(argc, argv, &o.bench, &more, &help);
 	if (help)
-		usage();
+		app_usage();
 	if (r || help)
 		return r;
 	app_set_finish(&o.app_set, 0);
-	return run(&o, argc, argv);
+	return app_run(&o, argc, argv);
 }

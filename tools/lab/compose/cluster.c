@@ -33,8 +33,8 @@ static double distance(const struct clustering *x, uint32_t a, uint32_t b)
 	return i == j ? 0 : (profile_o(x->p, i, j) + profile_o(x->p, j, i)) / 2;
 }
 
-static uint32_t furthest(const struct clustering *x, const uint32_t *m, uint32_t k, uint32_t from,
-			 double *far)
+static uint32_t cluster_furthest(const struct clustering *x, const uint32_t *m, uint32_t k,
+				 uint32_t from, double *far)
 {
 	uint32_t at = 0;
 
@@ -51,18 +51,18 @@ static uint32_t furthest(const struct clustering *x, const uint32_t *m, uint32_t
 
 /* Computes the diameter, the greatest distance between two members. With many members, estimates
  * it: takes the member furthest from the first, and the greatest distance from this member. */
-static double diameter(const struct clustering *x, const uint32_t *m, uint32_t k)
+static double cluster_diameter(const struct clustering *x, const uint32_t *m, uint32_t k)
 {
 	double far = 0;
 
 	if (k > EXACT_MAX) {
-		uint32_t end = furthest(x, m, k, 0, &far);
+		uint32_t end = cluster_furthest(x, m, k, 0, &far);
 
-		furthest(x, m, k, end, &far);
+		cluster_furthest(x, m, k, end, &far);
 		return far;
 	}
 	for (uint32_t i = 0; i < k; i++)
-		furthest(x, m, k, i, &far);
+		cluster_furthest(x, m, k, i, &far);
 	return far;
 }
 
@@ -70,7 +70,7 @@ static double diameter(const struct clustering *x, const uint32_t *m, uint32_t k
  * centres; k or 1: there are no clusters. */
 static uint32_t find_centres(struct clustering *x, const uint32_t *m, uint32_t k)
 {
-	double apart = SCHEME_DIAMETER * diameter(x, m, k);
+	double apart = SCHEME_DIAMETER * cluster_diameter(x, m, k);
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < k; i++) {
@@ -123,7 +123,7 @@ static void sort_by_centre(struct clustering *x, uint32_t *m, uint32_t k, uint32
 	first[0] = 0;
 }
 
-static int divide(struct clustering *x, uint32_t begin, uint32_t k, uint32_t group)
+static int cluster_divide(struct clustering *x, uint32_t begin, uint32_t k, uint32_t group)
 {
 	uint32_t *m = x->member + begin;
 	uint32_t n = k > 2 && x->c->group[group].depth + 1 < SCHEME_DEPTH_MAX
@@ -145,7 +145,7 @@ static int divide(struct clustering *x, uint32_t begin, uint32_t k, uint32_t gro
 		uint32_t below = many > 1 ? scheme_add_group(x->c, group) : SCHEME_NONE;
 
 		if (below != SCHEME_NONE)
-			rc = divide(x, begin + first[z], many, below);
+			rc = cluster_divide(x, begin + first[z], many, below);
 	}
 	free(first);
 	return rc;
@@ -162,7 +162,7 @@ int scheme_cluster(struct scheme *c, const struct profile *p, const uint32_t *ho
 	for (uint32_t i = 0; i < c->size && !rc; i++)
 		x.member[i] = i;
 	if (!rc)
-		rc = divide(&x, 0, c->size, 0);
+		rc = cluster_divide(&x, 0, c->size, 0);
 	if (!rc)
 		scheme_regroup(c);
 	free(x.member);

@@ -113,7 +113,7 @@ static int compare_numbers(const void *a, const void *b)
 
 /* Finds how far predictions are from measured barriers: the median ratio of measured to predicted
  * time, and the median deviation from it. */
-static void calibrate(struct flats *f)
+static void compose_calibrate(struct flats *f)
 {
 	double ratio[PROFILE_FLAT_MAX];
 	uint32_t n = 0;
@@ -166,7 +166,7 @@ static int compose_flats(const struct profile *p, const uint32_t *host, uint32_t
 
 	if (rc)
 		return rc;
-	calibrate(&f);
+	compose_calibrate(&f);
 	for (uint32_t i = 0; i < f.n; i++) {
 		double s = f.measured[i] > 0 ? f.measured[i] : f.predicted[i] * f.scale;
 
@@ -241,8 +241,8 @@ static int try_part(void *arg, struct nbfw_alg alg)
 }
 
 /* Selects the algorithms of one cluster, as if there were no other cluster. */
-static int choose(struct scheme *c, uint32_t group, const struct profile *p, const uint32_t *host,
-		  struct pattern *pattern)
+static int compose_choose(struct scheme *c, uint32_t group, const struct profile *p,
+			  const uint32_t *host, struct pattern *pattern)
 {
 	struct scheme_group *g = &c->group[group];
 	uint32_t *of = malloc((g->n + 1) * sizeof(*of));
@@ -280,7 +280,7 @@ static int choose_all(struct scheme *c, const struct profile *p, const uint32_t 
 	int rc = pattern_init(&pattern, c->size);
 
 	for (uint32_t g = 0; g < c->ngroup && !rc; g++)
-		rc = choose(c, g, p, host, &pattern);
+		rc = compose_choose(c, g, p, host, &pattern);
 	pattern_free(&pattern);
 	return rc;
 }

@@ -24,7 +24,7 @@ struct climb {
 };
 
 /* Predicts x->next, and makes it x->at if it is better. */
-static int look(struct climb *x)
+static int search_look(struct climb *x)
 {
 	struct search *s = x->s;
 	struct predict predict;
@@ -57,7 +57,7 @@ static int look(struct climb *x)
 }
 
 /* Prepares x->next for a change and a look. False: the budget is used up. */
-static bool begin(struct climb *x)
+static bool search_begin(struct climb *x)
 {
 	scheme_copy(x->next, x->at);
 	return x->s->budget > 0;
@@ -68,7 +68,7 @@ static int try_alg(void *arg, struct nbfw_alg alg)
 	struct climb *x = arg;
 	struct scheme_group *g = &x->next->group[x->group];
 
-	if (!begin(x))
+	if (!search_begin(x))
 		return 0;
 	if (x->what == DOWN)
 		g->down = alg;
@@ -76,7 +76,7 @@ static int try_alg(void *arg, struct nbfw_alg alg)
 		g->up = alg;
 	if (x->group == 0 && x->what != DOWN)
 		x->next->exchange = x->what == EXCHANGE;
-	return look(x);
+	return search_look(x);
 }
 
 static int try_algs(struct climb *x)
@@ -96,20 +96,20 @@ static int try_leaders(struct climb *x)
 	int rc = 0;
 
 	for (uint32_t i = 1; i < x->at->group[x->group].n && i < LEADERS_MAX && !rc; i++) {
-		if (!begin(x))
+		if (!search_begin(x))
 			break;
 		scheme_lead(x->next, x->group, i);
-		rc = look(x);
+		rc = search_look(x);
 	}
 	return rc;
 }
 
 static int try_merge(struct climb *x)
 {
-	if (x->group == 0 || !begin(x))
+	if (x->group == 0 || !search_begin(x))
 		return 0;
 	scheme_merge(x->next, x->group);
-	return look(x);
+	return search_look(x);
 }
 
 /* The second half of a cluster becomes a new cluster below it. */
@@ -117,7 +117,7 @@ static int try_split(struct climb *x)
 {
 	uint32_t n = x->at->group[x->group].n, below;
 
-	if (n < 4 || !begin(x))
+	if (n < 4 || !search_begin(x))
 		return 0;
 	below = scheme_add_group(x->next, x->group);
 	if (below == SCHEME_NONE)
@@ -126,7 +126,7 @@ static int try_split(struct climb *x)
 		x->next->owner[x->next->child[x->next->group[x->group].first + i]] = below;
 	/* The order of children puts a cluster behind the members that stay. */
 	scheme_regroup(x->next);
-	return look(x);
+	return search_look(x);
 }
 
 /* A child moves to the next cluster with the same parent. */
@@ -140,11 +140,11 @@ static int try_moves(struct climb *x)
 		    x->at->owner[x->at->size + to] != x->at->owner[x->at->size + mine])
 			continue;
 		for (uint32_t i = 0; i < x->at->group[mine].n && i < MOVES_MAX && !rc; i++) {
-			if (x->at->group[mine].n < 2 || !begin(x))
+			if (x->at->group[mine].n < 2 || !search_begin(x))
 				return 0;
 			x->next->owner[x->next->child[x->next->group[mine].first + i]] = to;
 			scheme_regroup(x->next);
-			rc = look(x);
+			rc = search_look(x);
 		}
 	}
 	return rc;
@@ -173,7 +173,7 @@ int search_run(struct search *s, struct scheme *c)
 		rc = -ENOMEM;
 	if (!rc) {
 		scheme_copy(x.next, c);
-		rc = look(&x);
+		rc = search_look(&x);
 	}
 	do {
 		x.better = false;

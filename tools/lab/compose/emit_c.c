@@ -34,7 +34,7 @@ static void write_table(FILE *to, const char *type, const char *name, const uint
 	fputs(n ? "\n};\n" : "\n\t0,\n};\n", to);
 }
 
-static uint32_t tag_of(const struct schedule *s, uint32_t slot)
+static uint32_t emit_tag_of(const struct schedule *s, uint32_t slot)
 {
 	uint32_t rank = s->rank_of[s->slot_step[slot]];
 
@@ -45,11 +45,11 @@ static void write_signals(const struct schedule *s, FILE *to)
 {
 	fprintf(to, "static const struct { int rank, tag; } to_send[] = {\n");
 	for (uint32_t i = 0; i < s->nsignal; i++)
-		fprintf(to, "\t{ %u, %u },\n", s->send_dst[i], tag_of(s, s->send_slot[i]));
+		fprintf(to, "\t{ %u, %u },\n", s->send_dst[i], emit_tag_of(s, s->send_slot[i]));
 	fprintf(to, "%s};\nstatic const struct { int rank, tag; } to_receive[] = {\n",
 		s->nsignal ? "" : "\t{ 0, 0 },\n");
 	for (uint32_t i = 0; i < s->nsignal; i++)
-		fprintf(to, "\t{ %u, %u },\n", s->slot_src[i], tag_of(s, i));
+		fprintf(to, "\t{ %u, %u },\n", s->slot_src[i], emit_tag_of(s, i));
 	fprintf(to, "%s};\n", s->nsignal ? "" : "\t{ 0, 0 },\n");
 }
 

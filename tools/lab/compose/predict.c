@@ -36,7 +36,7 @@ struct path {
 };
 
 /* A rank enters a step: its signals leave, one after the other. */
-static void enter(struct path *x, uint32_t step, double now)
+static void path_enter(struct path *x, uint32_t step, double now)
 {
 	const struct schedule *s = x->s;
 	uint32_t i = x->host[s->rank_of[step]];
@@ -84,7 +84,7 @@ static void sort_times(double *t, uint32_t n)
 /* Returns the time when a rank is done with a step. The rank takes the messages one after the
  * other, in the order of arrival. The senders of one step are mostly similar hosts, so each message
  * costs their average L. */
-static double leave(struct path *x, uint32_t step)
+static double path_leave(struct path *x, uint32_t step)
 {
 	const struct schedule *s = x->s;
 	uint32_t first = s->first_slot[step], n = s->first_slot[step + 1] - first;
@@ -105,7 +105,7 @@ static double leave(struct path *x, uint32_t step)
 	return now;
 }
 
-static void run(struct path *x, double *done)
+static void path_run(struct path *x, double *done)
 {
 	const struct schedule *s = x->s;
 
@@ -114,12 +114,12 @@ static void run(struct path *x, double *done)
 	for (uint32_t at = 0; at < s->norder; at++) {
 		uint32_t step = s->order[at], first = s->first_step[s->rank_of[step]];
 
-		enter(x, step, step == first ? 0 : leave(x, step - 1));
+		path_enter(x, step, step == first ? 0 : path_leave(x, step - 1));
 	}
 	for (uint32_t r = 0; r < s->size; r++) {
 		uint32_t end = s->first_step[r + 1];
 
-		done[r] = s->first_step[r] < end ? leave(x, end - 1) : 0;
+		done[r] = s->first_step[r] < end ? path_leave(x, end - 1) : 0;
 	}
 }
 
@@ -148,7 +148,7 @@ int predict_ranks(const struct schedule *s, const struct profile *p, const uint3
 	if (!rc && predict_is_shared(s, p, host))
 		rc = predict_shared(s, p, host, formula, &times);
 	else if (!rc)
-		run(&x, done_s);
+		path_run(&x, done_s);
 	path_free(&x);
 	return rc;
 }
@@ -169,7 +169,7 @@ int predict_times(const struct schedule *s, const struct profile *p, const uint3
 	if (!rc && predict_is_shared(s, p, host))
 		rc = predict_shared(s, p, host, formula, out);
 	else if (!rc)
-		run(&x, out->done);
+		path_run(&x, out->done);
 	x.entered = NULL; /* the array belongs to *out now */
 	if (rc)
 		predict_times_free(out);

@@ -63,7 +63,7 @@ static void push(struct shared *x, double time, uint32_t rank, uint32_t slot)
 	x->heap[i] = e;
 }
 
-static struct event pop(struct shared *x)
+static struct event shared_pop(struct shared *x)
 {
 	struct event first = x->heap[0], e = x->heap[--x->n];
 	uint32_t i = 0;
@@ -116,7 +116,7 @@ static bool is_waiting(const struct shared *x, uint32_t slot)
 }
 
 /* A rank enters steps until a step must wait, or until the rank is done. */
-static void enter(struct shared *x, uint32_t rank, double now)
+static void shared_enter(struct shared *x, uint32_t rank, double now)
 {
 	const struct schedule *s = x->s;
 	double *busy = &x->busy[x->p->processor[x->host[rank]]];
@@ -144,7 +144,7 @@ static void enter(struct shared *x, uint32_t rank, double now)
 }
 
 /* A message has arrived at its receiver. */
-static void receive(struct shared *x, const struct event *e)
+static void shared_receive(struct shared *x, const struct event *e)
 {
 	const struct schedule *s = x->s;
 	uint32_t step = s->slot_step[e->slot], i = x->host[s->slot_src[e->slot]];
@@ -156,10 +156,10 @@ static void receive(struct shared *x, const struct event *e)
 	if (--x->pending[step] > 0 || x->step[e->rank] != step)
 		return;
 	x->step[e->rank]++;
-	enter(x, e->rank, *busy);
+	shared_enter(x, e->rank, *busy);
 }
 
-static void run(struct shared *x)
+static void shared_run(struct shared *x)
 {
 	const struct schedule *s = x->s;
 
@@ -170,12 +170,12 @@ static void run(struct shared *x)
 		push(x, 0, r, ENTER);
 	}
 	while (x->n > 0) {
-		struct event e = pop(x);
+		struct event e = shared_pop(x);
 
 		if (e.slot == ENTER)
-			enter(x, e.rank, 0);
+			shared_enter(x, e.rank, 0);
 		else
-			receive(x, &e);
+			shared_receive(x, &e);
 	}
 }
 
@@ -190,7 +190,7 @@ int predict_shared(const struct schedule *s, const struct profile *p, const uint
 	x.pending = malloc(((size_t)s->nstep + 1) * sizeof(*x.pending));
 	x.heap = malloc(((size_t)s->nsignal + s->size) * sizeof(*x.heap));
 	if (x.busy && x.step && x.pending && x.heap) {
-		run(&x);
+		shared_run(&x);
 		rc = 0;
 	}
 	free(x.busy);

@@ -125,7 +125,7 @@ static int compare_names(const void *a, const void *b)
 }
 
 /* If two hosts had the same name, plans would depend on the process that reads the file. */
-static int check_names(const struct reader *r, const struct profile *p)
+static int profile_check_names(const struct reader *r, const struct profile *p)
 {
 	char **sorted = calloc(p->hosts, sizeof(*sorted));
 	int rc = 0;
@@ -157,7 +157,7 @@ static int read_hosts(const struct reader *r, const json_t *hosts, struct profil
 		if (!p->name[i])
 			return -ENOMEM;
 	}
-	return check_names(r, p);
+	return profile_check_names(r, p);
 }
 
 static int read_classes(const struct reader *r, const json_t *root, struct profile *p)
@@ -317,8 +317,8 @@ static int read_all(const struct reader *r, json_t *root, struct profile **out)
 	return rc;
 }
 
-static int take(const struct reader *r, json_t *root, const json_error_t *error,
-		struct profile **out)
+static int profile_take(const struct reader *r, json_t *root, const json_error_t *error,
+			struct profile **out)
 {
 	int rc;
 
@@ -338,7 +338,8 @@ int profile_parse(const char *text, size_t length, const char *path, struct prof
 	const struct reader r = { path, why, size };
 	json_error_t error;
 
-	return take(&r, json_loadb(text, length, JSON_REJECT_DUPLICATES, &error), &error, out);
+	return profile_take(&r, json_loadb(text, length, JSON_REJECT_DUPLICATES, &error), &error,
+			    out);
 }
 
 int profile_read(const char *path, struct profile **out, char *why, size_t size)

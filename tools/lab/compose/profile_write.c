@@ -86,7 +86,7 @@ int profile_write(const struct profile *p, FILE *to)
 }
 
 /* FNV-1a, by bytes. */
-static uint64_t mix(uint64_t digest, const void *bytes, size_t n)
+static uint64_t profile_mix(uint64_t digest, const void *bytes, size_t n)
 {
 	const unsigned char *b = bytes;
 
@@ -115,7 +115,7 @@ uint64_t profile_digest(const struct profile *p)
 	size_t cells = (size_t)p->classes * p->classes;
 
 	for (uint32_t i = 0; i < p->hosts; i++) {
-		digest = mix(digest, p->name[i], strlen(p->name[i]) + 1);
+		digest = profile_mix(digest, p->name[i], strlen(p->name[i]) + 1);
 		digest = mix_word(digest, profile_row(p, i));
 	}
 	digest = mix_costs(digest, p->o, cells);

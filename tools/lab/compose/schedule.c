@@ -190,8 +190,8 @@ struct row {
 };
 
 /* Computes which columns of this block each rank knows when it enters each step, and at its end. */
-static void spread(const struct schedule *s, uint32_t first, struct row *entered,
-		   struct row *carried)
+static void schedule_spread(const struct schedule *s, uint32_t first, struct row *entered,
+			    struct row *carried)
 {
 	for (uint32_t i = 0; i < s->norder; i++) {
 		uint32_t step = s->order[i], rank = s->rank_of[step];
@@ -216,8 +216,8 @@ static void spread(const struct schedule *s, uint32_t first, struct row *entered
 }
 
 /* True if rank r, after its last step, knows all columns of this block. */
-static bool knows(const struct schedule *s, uint32_t r, uint32_t first, const struct row *entered,
-		  const struct row *carried)
+static bool schedule_knows(const struct schedule *s, uint32_t r, uint32_t first,
+			   const struct row *entered, const struct row *carried)
 {
 	uint32_t last = s->first_step[r + 1] - 1, columns = s->size - first;
 	struct row k = entered[last];
@@ -255,9 +255,9 @@ int schedule_is_barrier(const struct schedule *s)
 	if (!entered || !carried)
 		barrier = -ENOMEM;
 	for (uint32_t first = 0; first < s->size && barrier == 1; first += stride) {
-		spread(s, first, entered, carried);
+		schedule_spread(s, first, entered, carried);
 		for (uint32_t r = 0; r < s->size && barrier; r++)
-			barrier = knows(s, r, first, entered, carried);
+			barrier = schedule_knows(s, r, first, entered, carried);
 	}
 	free(entered);
 	free(carried);
@@ -302,7 +302,7 @@ int64_t schedule_plan(const struct schedule *s, uint32_t rank, void *block, size
 	return (int64_t)length;
 }
 
-static int check_plan(const struct schedule *s, uint32_t rank, const char **why)
+static int schedule_check_plan(const struct schedule *s, uint32_t rank, const char **why)
 {
 	int64_t length = schedule_plan(s, rank, NULL, 0);
 	struct nbar_plan *plan;
@@ -330,7 +330,7 @@ int schedule_check(const struct schedule *s, const char **why)
 
 	*why = "no memory to check the barrier";
 	for (uint32_t r = 0; r < s->size; r++) {
-		int rc = check_plan(s, r, why);
+		int rc = schedule_check_plan(s, r, why);
 
 		if (rc)
 			return rc;

@@ -14,7 +14,7 @@ struct line {
  * Fits a straight line to n points; its start and its slope must not be below 0. If the best line
  * without this condition has a start or a slope below 0, the best allowed line has 0 there.
  */
-static struct line fit(const double *x, const double *y, size_t n)
+static struct line lop_fit_points(const double *x, const double *y, size_t n)
 {
 	double sx = 0, sy = 0, sxx = 0, sxy = 0, count = (double)n;
 
@@ -51,7 +51,7 @@ int lop_fit(const struct lop_point *point, size_t n, struct lop *out)
 	}
 	if (differ == 0)
 		return -EINVAL;
-	struct line o = fit(peers, sent, n), l = fit(peers, latency, n);
+	struct line o = lop_fit_points(peers, sent, n), l = lop_fit_points(peers, latency, n);
 
 	*out = (struct lop){ o.start, o.each, l.start, l.each };
 	return 0;

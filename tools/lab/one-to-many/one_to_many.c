@@ -33,7 +33,7 @@ static const struct option more_options[] = {
 	{ 0 },
 };
 
-static void usage(FILE *to)
+static void many_usage(FILE *to)
 {
 	fputs("usage: nbar bench one-to-many [OPTION]...\n"
 	      "Node 0 sends to 1 .. P nodes, which answer at once. Shows RTT(P), the LoP model\n"
@@ -52,7 +52,7 @@ static void usage(FILE *to)
 	bench_usage_common(to);
 }
 
-static int read_more(void *arg, int c, const char *value)
+static int many_read_more(void *arg, int c, const char *value)
 {
 	struct one_to_many *t = arg;
 
@@ -92,9 +92,9 @@ static int check_tuned(const struct one_to_many *t)
 	return 0;
 }
 
-static int parse(int argc, char **argv, struct one_to_many *t, bool *help)
+static int many_parse(int argc, char **argv, struct one_to_many *t, bool *help)
 {
-	const struct bench_extra_options more = { more_options, read_more, t };
+	const struct bench_extra_options more = { more_options, many_read_more, t };
 	int r;
 
 	*t = (struct one_to_many){ .opt = bench_options_default(), .peers = 32, .barriers = 2000 };
@@ -111,7 +111,7 @@ static int parse(int argc, char **argv, struct one_to_many *t, bool *help)
 	return r || *help ? r : check_tuned(t);
 }
 
-static void make_points(struct one_to_many *t)
+static void many_make_points(struct one_to_many *t)
 {
 	const struct bench_options *o = &t->opt;
 
@@ -144,7 +144,7 @@ static void make_points(struct one_to_many *t)
 }
 
 /* Ping-pongs run between hosts: they have no other `where`. */
-static int run(struct one_to_many *t, struct bench_session *s, struct bench_options *of_ping)
+static int many_run(struct one_to_many *t, struct bench_session *s, struct bench_options *of_ping)
 {
 	int r;
 
@@ -161,7 +161,7 @@ static double own(const struct one_to_many *t, uint32_t i, uint32_t which)
 		.median;
 }
 
-static double least(const struct one_to_many *t, uint32_t i)
+static double many_least(const struct one_to_many *t, uint32_t i)
 {
 	double min = HUGE_VAL;
 
@@ -174,7 +174,7 @@ static double least(const struct one_to_many *t, uint32_t i)
 }
 
 /* Selects the points that have been measured; returns their number. */
-static uint32_t points(const struct one_to_many *t, struct lop_point *point)
+static uint32_t many_points(const struct one_to_many *t, struct lop_point *point)
 {
 	uint32_t n = 0;
 
@@ -187,8 +187,8 @@ static uint32_t points(const struct one_to_many *t, struct lop_point *point)
 	return n;
 }
 
-static void add_rows(const struct one_to_many *t, struct result *r, const struct lop_point *point,
-		     uint32_t n, bool fitted)
+static void many_add_rows(const struct one_to_many *t, struct result *r,
+			  const struct lop_point *point, uint32_t n, bool fitted)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		const struct lop_point *p = &point[i];
@@ -201,7 +201,7 @@ static void add_rows(const struct one_to_many *t, struct result *r, const struct
 		result_none(r);
 		result_real(r, mean);
 		result_real(r, p->rtt_us);
-		result_real(r, least(t, p->peers - 1));
+		result_real(r, many_least(t, p->peers - 1));
 		result_real(r, p->rtt_us / p->peers);
 		result_real(r, p->sent_us / p->peers);
 		result_real(r, (p->rtt_us - p->sent_us) / 2);
@@ -226,13 +226,13 @@ static void note_model(const struct one_to_many *t, struct result *r)
 	result_note(r, "n that the model suggests, by size: %s", text);
 }
 
-static void report(struct one_to_many *t, struct result *r)
+static void many_report(struct one_to_many *t, struct result *r)
 {
 	struct lop_point point[ONE_TO_MANY_PEERS_MAX];
-	uint32_t n = points(t, point);
+	uint32_t n = many_points(t, point);
 	bool fitted = lop_fit(point, n, &t->model) == 0;
 
-	add_rows(t, r, point, n, fitted);
+	many_add_rows(t, r, point, n, fitted);
 	if (fitted)
 		note_model(t, r);
 	if (fitted && t->nbarrier)
@@ -268,8 +268,8 @@ static int run_session(struct one_to_many *t, struct result *result, const char 
 	if (r)
 		return r;
 	of_ping.drivers = t->opt.drivers;
-	r = run(t, &s, &of_ping);
-	report(t, result);
+	r = many_run(t, &s, &of_ping);
+	many_report(t, result);
 	if (!r && t->tune_file)
 		r = output_begin(tune_file);
 	if (!r && t->tune_file)
@@ -283,14 +283,14 @@ int tool_one_to_many(int argc, char **argv)
 	struct result *result;
 	struct output tune_file;
 	bool help;
-	int r = parse(argc - 1, argv + 1, &t, &help);
+	int r = many_parse(argc - 1, argv + 1, &t, &help);
 
-	if (option_ends(r, help, usage))
+	if (option_ends(r, help, many_usage))
 		return r;
 	t.opt.most = t.peers + 1;
 	if (!t.tune)
 		t.opt.nnodes = t.opt.nalg = 0;
-	make_points(&t);
+	many_make_points(&t);
 	result = result_new("one-to-many", columns, NCOLUMN);
 	result_command(result, argc, argv);
 	result_setting_number(result, "peers", t.peers);

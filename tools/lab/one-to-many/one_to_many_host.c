@@ -122,7 +122,7 @@ static bool look_as_peer(struct bench_member *m, int *r)
 	return busy;
 }
 
-static int drive(const struct bench_host *h, struct bench_member *member, struct ping *p)
+static int many_host_drive(const struct bench_host *h, struct bench_member *member, struct ping *p)
 {
 	const struct bench_config *c = h->config;
 	int r = 0;
@@ -157,7 +157,7 @@ int one_to_many_drive(const struct bench_host *h, struct bench_member *member)
 			r = bench_host_fail(p.m, "no memory for %u ping-pongs", n);
 	}
 	if (!r)
-		r = drive(h, member, &p);
+		r = many_host_drive(h, member, &p);
 	if (!r && p.m) {
 		double *extra = p.m->out->extra;
 

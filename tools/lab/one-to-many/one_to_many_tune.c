@@ -38,8 +38,8 @@ const struct bench_point *one_to_many_best(const struct one_to_many *t, uint32_t
 	return best;
 }
 
-static void add_row(const struct one_to_many *t, struct result *r, const struct bench_point *p,
-		    enum bench_where where)
+static void tune_add_row(const struct one_to_many *t, struct result *r, const struct bench_point *p,
+			 enum bench_where where)
 {
 	uint32_t size = p->config.nodes, ways = one_to_many_ways(p->config.alg);
 	bool best = p == one_to_many_best(t, size, where);
@@ -90,7 +90,7 @@ void one_to_many_report_tuned(const struct one_to_many *t, struct result *r)
 {
 	for (uint32_t i = 0; i < t->nbarrier; i++)
 		for (uint32_t w = 0; w < t->opt.nwhere; w++)
-			add_row(t, r, &t->barrier[i], t->opt.where[w]);
+			tune_add_row(t, r, &t->barrier[i], t->opt.where[w]);
 	for (uint32_t w = 0; w < t->opt.nwhere; w++)
 		note_best(t, r, t->opt.where[w]);
 }

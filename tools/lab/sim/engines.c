@@ -46,7 +46,8 @@ static struct nbfw_state *state_of(struct run *r, uint32_t m)
 }
 
 /* Does work of this length on a member's core, not before `at`. Returns the time of its end. */
-static sim_time work(struct run *r, uint32_t m, sim_time at, sim_time length, struct sim_path *path)
+static sim_time engines_work(struct run *r, uint32_t m, sim_time at, sim_time length,
+			     struct sim_path *path)
 {
 	uint32_t core = sim_net_core(&r->net, m);
 	sim_time begin = r->busy[core] > at ? r->busy[core] : at;
@@ -59,7 +60,7 @@ static sim_time work(struct run *r, uint32_t m, sim_time at, sim_time length, st
 	return r->busy[core];
 }
 
-static void deliver(struct run *r, const struct sim_event *ev, sim_time arrive)
+static void engines_deliver(struct run *r, const struct sim_event *ev, sim_time arrive)
 {
 	sim_time late[2];
 	uint32_t copies = sim_net_fate(&r->net, late);
@@ -74,8 +75,8 @@ static void deliver(struct run *r, const struct sim_event *ev, sim_time arrive)
 }
 
 /* Member m sends a frame at `now`, or as soon as it may. ev lacks only time, sender and path. */
-static void send(struct run *r, uint32_t m, struct sim_event *ev, const struct sim_path *path,
-		 sim_time now)
+static void engines_send(struct run *r, uint32_t m, struct sim_event *ev,
+			 const struct sim_path *path, sim_time now)
 {
 	struct sim_cost cost = sim_net_cost(&r->net, m, ev->to);
 	struct member *me = &r->member[m];
@@ -85,23 +86,23 @@ static void send(struct run *r, uint32_t m, struct sim_event *ev, const struct s
 	ev->path = *path;
 	ev->path.hops++;
 	ev->path.queue += (float)(at - now) / (float)SIM_NS;
-	sim_time left = work(r, m, at, cost.send, &ev->path);
+	sim_time left = engines_work(r, m, at, cost.send, &ev->path);
 	sim_time arrive = sim_net_carry(&r->net, &cost, m, ev->to, left, &waited);
 
 	me->tx = left - cost.send + cost.send_gap;
 	ev->path.queue += (float)waited / (float)SIM_NS;
 	sim_trace_message(r->setup->trace, ev, left, arrive);
-	deliver(r, ev, arrive);
+	engines_deliver(r, ev, arrive);
 }
 
-static void send_range(struct run *r, uint32_t m, const struct nbfw_action *a, sim_time now)
+static void engines_send_range(struct run *r, uint32_t m, const struct nbfw_action *a, sim_time now)
 {
 	const struct nbar_plan *p = sim_plan(r->plans, m);
 	const struct nbfw_state *s = state_of(r, m);
 	bool is_abort = a->send_type == NBFW_ABORT;
 
 	if (r->net.opt.step)
-		now = work(r, m, now, r->net.opt.step, &r->member[m].path);
+		now = engines_work(r, m, now, r->net.opt.step, &r->member[m].path);
 	for (uint32_t i = a->send_first; i < a->send_end; i++) {
 		const struct nbar_send *to = &nbfw_plan_sends(p)[i];
 		struct sim_event ev = {
@@ -116,7 +117,7 @@ static void send_range(struct run *r, uint32_t m, const struct nbfw_action *a, s
 
 		r->out->tokens += !is_abort;
 		r->out->aborts += is_abort;
-		send(r, m, &ev, &r->member[m].path, now);
+		engines_send(r, m, &ev, &r->member[m].path, now);
 	}
 }
 
@@ -139,7 +140,7 @@ static void send_pulls(struct run *r, uint32_t m, const struct nbfw_action *a, s
 
 		left--;
 		r->out->pulls++;
-		send(r, m, &ev, &r->member[m].path, now);
+		engines_send(r, m, &ev, &r->member[m].path, now);
 	}
 }
 
@@ -158,11 +159,11 @@ static void send_reply(struct run *r, uint32_t m, const struct sim_event *pull,
 	r->out->tokens += a->reply == NBFW_TOKEN;
 	r->out->laters += a->reply == NBFW_LATER;
 	r->out->aborts += a->reply == NBFW_ABORT;
-	send(r, m, &ev, &pull->path, now);
+	engines_send(r, m, &ev, &pull->path, now);
 }
 
 /* A timer has at most one event in the queue. An event that comes too early is queued again. */
-static void set_timer(struct run *r, uint32_t m, enum nbfw_timer timer, sim_time now)
+static void engines_set_timer(struct run *r, uint32_t m, enum nbfw_timer timer, sim_time now)
 {
 	struct member *me = &r->member[m];
 	uint32_t tries = state_of(r, m)->tries;
@@ -201,7 +202,7 @@ static void end_member(struct run *r, uint32_t m)
 	r->left--;
 }
 
-static void complete(struct run *r, uint32_t m, sim_time now)
+static void engines_complete(struct run *r, uint32_t m, sim_time now)
 {
 	struct member *me = &r->member[m];
 
@@ -218,7 +219,7 @@ static void complete(struct run *r, uint32_t m, sim_time now)
 		come(r, m, now + r->setup->notice);
 }
 
-static void fail(struct run *r, uint32_t m)
+static void engines_fail(struct run *r, uint32_t m)
 {
 	struct member *me = &r->member[m];
 	bool was_done = me->done == r->setup->barriers;
@@ -230,24 +231,24 @@ static void fail(struct run *r, uint32_t m)
 }
 
 /* Carries out the actions of the engine, in their order. in: the event that caused them. */
-static void act(struct run *r, uint32_t m, const struct sim_event *in, const struct nbfw_action *a,
-		sim_time now)
+static void engines_act(struct run *r, uint32_t m, const struct sim_event *in,
+			const struct nbfw_action *a, sim_time now)
 {
 	if (a->complete)
-		complete(r, m, now);
+		engines_complete(r, m, now);
 	if (a->failed)
-		fail(r, m);
-	set_timer(r, m, a->timer, now);
+		engines_fail(r, m);
+	engines_set_timer(r, m, a->timer, now);
 	if (a->send_first < a->send_end)
-		send_range(r, m, a, now);
+		engines_send_range(r, m, a, now);
 	if (a->pull_first < a->pull_end)
 		send_pulls(r, m, a, now);
 	if (a->reply)
 		send_reply(r, m, in, a, now);
 }
 
-static void step(struct run *r, const struct sim_event *ev, const struct nbfw_event *in,
-		 sim_time now)
+static void engines_step(struct run *r, const struct sim_event *ev, const struct nbfw_event *in,
+			 sim_time now)
 {
 	uint32_t m = ev->to;
 	struct nbfw_action a;
@@ -257,14 +258,14 @@ static void step(struct run *r, const struct sim_event *ev, const struct nbfw_ev
 	if (in->type == NBFW_EV_TOKEN &&
 	    (a.complete || a.send_first < a.send_end || a.timer == NBFW_ARM))
 		r->member[m].path = ev->path;
-	act(r, m, ev, &a, now);
+	engines_act(r, m, ev, &a, now);
 	if (r->setup->check && nbfw_check(state_of(r, m), sim_plan(r->plans, m))) {
 		r->out->end = SIM_END_INVALID;
 		r->out->member = m;
 	}
 }
 
-static void on_start(struct run *r, struct sim_event *ev)
+static void engines_on_start(struct run *r, struct sim_event *ev)
 {
 	static const struct nbfw_event start = { .type = NBFW_EV_START };
 	struct member *me = &r->member[ev->to];
@@ -272,11 +273,11 @@ static void on_start(struct run *r, struct sim_event *ev)
 	if (me->failed)
 		return;
 	me->path = (struct sim_path){ .origin = ev->to };
-	sim_time now = work(r, ev->to, ev->time, r->setup->post, &me->path);
+	sim_time now = engines_work(r, ev->to, ev->time, r->setup->post, &me->path);
 
 	sim_tally_enter(&r->tally, me->done, ev->time);
 	sim_trace_enter(r->setup->trace, ev->to, me->done, ev->time);
-	step(r, ev, &start, now);
+	engines_step(r, ev, &start, now);
 }
 
 static void on_timer(struct run *r, struct sim_event *ev)
@@ -297,7 +298,7 @@ static void on_timer(struct run *r, struct sim_event *ev)
 	me->armed = false;
 	me->path.repair +=
 		(float)r->interval[tries < NBFW_WINDOW ? tries : NBFW_WINDOW] / (float)SIM_NS;
-	step(r, ev, &timeout, ev->time);
+	engines_step(r, ev, &timeout, ev->time);
 }
 
 static void on_frame(struct run *r, struct sim_event *ev)
@@ -314,7 +315,7 @@ static void on_frame(struct run *r, struct sim_event *ev)
 		return;
 	}
 	ev->path.queue += (float)(at - ev->time) / (float)SIM_NS;
-	sim_time now = work(r, ev->to, at, cost.recv, &ev->path);
+	sim_time now = engines_work(r, ev->to, at, cost.recv, &ev->path);
 
 	me->rx = now - cost.recv + cost.recv_gap;
 	in.token = (struct nbfw_token){
@@ -325,16 +326,16 @@ static void on_frame(struct run *r, struct sim_event *ev)
 		.arg = sim_plans_name(r->plans, ev->to, ev->arg),
 		.info = ev->info,
 	};
-	step(r, ev, &in, now);
+	engines_step(r, ev, &in, now);
 }
 
-static void on_event(struct run *r, struct sim_event *ev)
+static void engines_on_event(struct run *r, struct sim_event *ev)
 {
 	r->out->digest = sim_digest(r->out->digest, ev);
 	if (r->member[ev->to].dead)
 		return;
 	if (ev->type == EV_START)
-		on_start(r, ev);
+		engines_on_start(r, ev);
 	else if (ev->type == EV_TIMER)
 		on_timer(r, ev);
 	else
@@ -396,7 +397,7 @@ static int make_intervals(struct run *r)
 	return e;
 }
 
-static void report(struct run *r)
+static void engines_report(struct run *r)
 {
 	struct sim_report *out = r->out;
 
@@ -425,8 +426,8 @@ void sim_engines_run(const struct sim_setup *setup, struct sim_report *out)
 		come_all(&r);
 		while (r.left > 0 && out->end == SIM_END_DONE && sim_queue_pop(&r.queue, &ev) &&
 		       ev.time <= setup->limit)
-			on_event(&r, &ev);
-		report(&r);
+			engines_on_event(&r, &ev);
+		engines_report(&r);
 	}
 	sim_tally_end(&r.tally);
 	sim_net_end(&r.net);

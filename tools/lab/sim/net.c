@@ -25,7 +25,7 @@ void sim_net_end(struct sim_net *net)
 	net->link = NULL;
 }
 
-static sim_time seconds(double s)
+static sim_time net_seconds(double s)
 {
 	return s > 0 ? (sim_time)(s * 1e12 + 0.5) : 0;
 }
@@ -38,7 +38,7 @@ static struct sim_cost profile_cost(const struct sim_net *net, uint32_t from, ui
 {
 	const struct sim_net_options *opt = &net->opt;
 	size_t at = (size_t)from * opt->members + to;
-	sim_time more = seconds(opt->l[at]), one = seconds(opt->o[at]) + more;
+	sim_time more = net_seconds(opt->l[at]), one = net_seconds(opt->o[at]) + more;
 	bool shared = sim_net_core(net, from) == sim_net_core(net, to);
 	struct sim_cost c = { .send = shared ? more / 2 : more };
 

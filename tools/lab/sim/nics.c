@@ -22,7 +22,7 @@ struct run {
 };
 
 /* The host of a member arrives at `at`, or a random delay later. */
-static void come(struct run *r, uint32_t m, sim_time at)
+static void nics_come(struct run *r, uint32_t m, sim_time at)
 {
 	if (r->setup->arrive)
 		at += sim_net_random(&r->world->net, r->setup->arrive + 1);
@@ -43,7 +43,7 @@ static void on_user(void *arg, const struct sim_event *ev)
 	sim_world_push(r->world, ev->time + r->setup->post, EV_POST, ev->to, h->user + 1);
 }
 
-static void on_progress(void *arg, struct sim_host *h, const struct sim_event *ev)
+static void nics_on_progress(void *arg, struct sim_host *h, const struct sim_event *ev)
 {
 	static const struct sim_path unknown = { .origin = NBAR_RANK_NONE };
 	struct run *r = arg;
@@ -63,10 +63,10 @@ static void on_progress(void *arg, struct sim_host *h, const struct sim_event *e
 	if (++h->user == r->setup->barriers)
 		r->left--;
 	else
-		come(r, h->rank, ev->time);
+		nics_come(r, h->rank, ev->time);
 }
 
-static int open_all(struct run *r)
+static int nics_open_all(struct run *r)
 {
 	const struct sim_plans *plans = r->setup->plans;
 	struct nbar_plan **plan = NULL;
@@ -112,12 +112,12 @@ static void begin_all(struct run *r)
 			sim_nic_kill(r->world, m);
 			r->left--;
 		} else {
-			come(r, m, at);
+			nics_come(r, m, at);
 		}
 	}
 }
 
-static void report(struct run *r)
+static void nics_report(struct run *r)
 {
 	struct sim_world *w = r->world;
 	struct sim_report *out = r->out;
@@ -151,7 +151,7 @@ static struct sim_world *make_world(struct run *r)
 		return NULL;
 	w->arg = r;
 	w->user = on_user;
-	w->progress = on_progress;
+	w->progress = nics_on_progress;
 	w->notice = setup->notice;
 	w->turn_cost = setup->pass;
 	w->queue_limit = setup->queue ? setup->queue : UINT32_MAX;
@@ -169,14 +169,14 @@ void sim_nics_run(const struct sim_setup *setup, struct sim_report *out)
 	*out = (struct sim_report){ .failed_rank = NBAR_RANK_NONE };
 	r.host = calloc(size, sizeof(struct sim_host *));
 	if (!r.host || sim_tally_begin(&r.tally, size, setup->barriers) || !make_world(&r) ||
-	    open_all(&r)) {
+	    nics_open_all(&r)) {
 		out->end = SIM_END_MEMORY;
 	} else {
 		begin_all(&r);
 		while (r.left > 0 && out->end == SIM_END_DONE &&
 		       sim_world_step(r.world, setup->limit))
 			;
-		report(&r);
+		nics_report(&r);
 	}
 	if (r.world)
 		sim_world_end(r.world);

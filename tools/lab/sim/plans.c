@@ -38,7 +38,7 @@ static uint32_t size_of_names(const struct sim_plans *p)
 }
 
 /* Writes the plan of a member, with renamed ranks. Returns its number of words, or an error. */
-static int64_t make(const struct sim_plans *p, struct maker *m, uint32_t member)
+static int64_t plans_make_one(const struct sim_plans *p, struct maker *m, uint32_t member)
 {
 	struct nbar_plan *plan = (void *)m->room;
 
@@ -63,7 +63,7 @@ static int64_t make(const struct sim_plans *p, struct maker *m, uint32_t member)
 }
 
 /* Appends n words to the block. */
-static int append(struct sim_plans *p, const uint32_t *word, size_t n)
+static int plans_append(struct sim_plans *p, const uint32_t *word, size_t n)
 {
 	if (p->nword + n > p->cap) {
 		size_t cap = p->nword + n + p->cap / 4 + 1024;
@@ -93,7 +93,7 @@ static uint32_t hash(const uint32_t *word, size_t n)
 }
 
 /* Finds the member's plan among the shapes, or adds it. */
-static int keep(struct sim_plans *p, struct maker *m, uint32_t member, size_t n)
+static int plans_keep(struct sim_plans *p, struct maker *m, uint32_t member, size_t n)
 {
 	const struct nbar_plan *plan = (const void *)m->room;
 	uint32_t i = hash(m->room, n) % TABLE;
@@ -115,11 +115,11 @@ static int keep(struct sim_plans *p, struct maker *m, uint32_t member, size_t n)
 		p->steps = plan->nstep;
 	if (nbfw_state_size(plan) > p->state)
 		p->state = nbfw_state_size(plan);
-	return append(p, m->room, n);
+	return plans_append(p, m->room, n);
 }
 
 /* Makes the plans of all members with one way to rename. 1: this gives too many shapes. */
-static int try(struct sim_plans *p, struct maker *m)
+static int plans_try(struct sim_plans *p, struct maker *m)
 {
 	memset(m->table, 0, sizeof(m->table));
 	p->nword = 0;
@@ -127,8 +127,8 @@ static int try(struct sim_plans *p, struct maker *m)
 	p->tokens = 0;
 	p->state = 0;
 	for (uint32_t member = 0; member < p->size; member++) {
-		int64_t n = make(p, m, member);
-		int r = n < 0 ? (int)n : keep(p, m, member, (size_t)n);
+		int64_t n = plans_make_one(p, m, member);
+		int r = n < 0 ? (int)n : plans_keep(p, m, member, (size_t)n);
 
 		if (r)
 			return r;
@@ -139,8 +139,8 @@ static int try(struct sim_plans *p, struct maker *m)
 	return 0;
 }
 
-static int make_all(struct sim_plans *p, uint32_t size, struct nbfw_alg alg,
-		    const struct nbar_plan *const *plan)
+static int plans_make_all(struct sim_plans *p, uint32_t size, struct nbfw_alg alg,
+			  const struct nbar_plan *const *plan)
 {
 	struct maker *m = malloc(sizeof(*m));
 	int r = -NBAR_ENOMEM;
@@ -152,7 +152,7 @@ static int make_all(struct sim_plans *p, uint32_t size, struct nbfw_alg alg,
 		r = 1;
 		for (uint32_t way = SIM_RENAME_ADD; r > 0 && way <= SIM_RENAME_NONE; way++) {
 			p->rename = (enum sim_rename)way;
-			r = try(p, m);
+			r = plans_try(p, m);
 		}
 	}
 	free(m);
@@ -163,12 +163,12 @@ static int make_all(struct sim_plans *p, uint32_t size, struct nbfw_alg alg,
 
 int sim_plans_generate(struct sim_plans *p, struct nbfw_alg alg, uint32_t size)
 {
-	return make_all(p, size, alg, NULL);
+	return plans_make_all(p, size, alg, NULL);
 }
 
 int sim_plans_take(struct sim_plans *p, const struct nbar_plan *const *plan, uint32_t size)
 {
-	return make_all(p, size, (struct nbfw_alg){ NBFW_ALG_CUSTOM, 0 }, plan);
+	return plans_make_all(p, size, (struct nbfw_alg){ NBFW_ALG_CUSTOM, 0 }, plan);
 }
 
 struct nbar_plan *sim_plan_plain(const struct sim_plans *p, uint32_t member)

@@ -63,7 +63,7 @@ static void give_chunk(struct sim_queue *q, struct sim_chunk *c)
 	q->free = c;
 }
 
-static uint32_t bucket_of(const struct sim_queue *q, sim_time time)
+static uint32_t queue_bucket_of(const struct sim_queue *q, sim_time time)
 {
 	uint64_t differs = time ^ q->last;
 
@@ -76,9 +76,9 @@ static bool is_too_late(const struct sim_event *ev)
 	return ev->time >> 63;
 }
 
-static void add(struct sim_queue *q, const struct sim_event *ev)
+static void queue_insert(struct sim_queue *q, const struct sim_event *ev)
 {
-	uint32_t at = bucket_of(q, ev->time);
+	uint32_t at = queue_bucket_of(q, ev->time);
 	struct sim_bucket *b = &q->bucket[at];
 
 	if (!b->tail || b->tail->end == CHUNK_EVENTS) {
@@ -105,7 +105,7 @@ void sim_queue_push(struct sim_queue *q, const struct sim_event *ev)
 		q->full = true;
 		return;
 	}
-	add(q, ev);
+	queue_insert(q, ev);
 	if (q->size > q->most)
 		q->most = q->size;
 }
@@ -123,7 +123,7 @@ static sim_time least_time(const struct sim_chunk *c)
 
 /* Moves the events of the first non-empty bucket to the buckets below it; at least one goes to
  * bucket 0. This keeps their order, because all buckets below were empty. */
-static void deal(struct sim_queue *q)
+static void queue_deal(struct sim_queue *q)
 {
 	uint32_t at = (uint32_t)__builtin_ctzll(q->used);
 	struct sim_chunk *c = q->bucket[at].head;
@@ -137,7 +137,7 @@ static void deal(struct sim_queue *q)
 		q->size -= c->end - c->at;
 		q->moves += c->end - c->at;
 		for (uint32_t i = c->at; i < c->end; i++)
-			add(q, &c->event[i]);
+			queue_insert(q, &c->event[i]);
 		give_chunk(q, c);
 		c = next;
 	}
@@ -158,7 +158,7 @@ bool sim_queue_pop(struct sim_queue *q, struct sim_event *out)
 	if (!q->used)
 		return false;
 	if (!b->head)
-		deal(q);
+		queue_deal(q);
 	if (!b->head) /* no memory to deal */
 		return false;
 

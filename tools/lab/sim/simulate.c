@@ -29,8 +29,8 @@ static const struct result_column columns[] = {
 };
 #define NCOLUMN (sizeof(columns) / sizeof(columns[0]))
 
-static void add_row(struct result *r, const char *alg, uint32_t members,
-		    const struct sim_report *out, double seconds)
+static void simulate_add_row(struct result *r, const char *alg, uint32_t members,
+			     const struct sim_report *out, double seconds)
 {
 	char digest[17];
 
@@ -60,7 +60,7 @@ static void add_row(struct result *r, const char *alg, uint32_t members,
 }
 
 /* Prints what is wrong with a run. */
-static int judge(const char *alg, uint32_t members, const struct sim_report *out)
+static int simulate_judge(const char *alg, uint32_t members, const struct sim_report *out)
 {
 	switch (out->end) {
 	case SIM_END_DONE:
@@ -112,10 +112,11 @@ static int run_plans(struct simulate_options *opt, const char *alg, const struct
 		sim_nics_run(&setup, &report);
 	else
 		sim_engines_run(&setup, &report);
-	int r = judge(alg, plans->size, &report);
+	int r = simulate_judge(alg, plans->size, &report);
 
 	if (!r || report.failed)
-		add_row(result, alg, plans->size, &report, (double)(tool_now_ns() - begin) / 1e9);
+		simulate_add_row(result, alg, plans->size, &report,
+				 (double)(tool_now_ns() - begin) / 1e9);
 	return r;
 }
 
@@ -224,7 +225,7 @@ static int run_all(struct simulate_options *opt, struct result *result)
 	return worst;
 }
 
-static void describe(const struct simulate_options *opt, struct result *r)
+static void simulate_describe(const struct simulate_options *opt, struct result *r)
 {
 	static const char *const net[] = { "flat", "fat-tree", "dragonfly" };
 	const struct sim_net_options *n = &opt->setup.net;
@@ -244,8 +245,8 @@ static void describe(const struct simulate_options *opt, struct result *r)
 	result_setting_number(r, "seed", (double)n->seed);
 }
 
-static void add_notes(const struct simulate_options *opt, const struct timeline *trace,
-		      struct result *r)
+static void simulate_add_notes(const struct simulate_options *opt, const struct timeline *trace,
+			       struct result *r)
 {
 	struct rusage use;
 
@@ -283,7 +284,7 @@ static int run_traced(struct simulate_options *opt, struct result *result)
 	}
 	r = run_all(opt, result);
 	timeline_end(opt->setup.trace);
-	add_notes(opt, opt->setup.trace, result);
+	simulate_add_notes(opt, opt->setup.trace, result);
 	return r | output_close(&file, true);
 }
 
@@ -299,7 +300,7 @@ int tool_simulate(int argc, char **argv)
 	struct result *result = result_new("simulate", columns, NCOLUMN);
 
 	result_command(result, argc, argv);
-	describe(&opt, result);
+	simulate_describe(&opt, result);
 	r = experiment_begin(&e, &opt.files, result, opt.nmembers * opt.nalg);
 	if (r)
 		return r;

@@ -269,7 +269,7 @@ enum { OPT_BEFORE = OPTION_SUBCOMMAND - 1, OPTIONS(OPTION_ID, OPTION_ID) };
 static const struct option long_options[] = { OPTION_OF_ALL,
 					      OPTIONS(OPTION_VALUE, OPTION_FLAG){ 0 } };
 
-static int read_option(void *arg, int c, const char *value)
+static int simulate_read_option(void *arg, int c, const char *value)
 {
 	struct simulate_options *opt = arg;
 	struct sim_setup *s = &opt->setup;
@@ -344,7 +344,7 @@ int simulate_options_parse(int argc, char **argv, struct simulate_options *opt, 
 			.limit = 3600 * SIM_SECOND,
 		},
 	};
-	int r = option_all(argc, argv, 1, ":i:x:h", long_options, read_option, opt, help);
+	int r = option_all(argc, argv, 1, ":i:x:h", long_options, simulate_read_option, opt, help);
 
 	return r || *help ? r : check_together(opt);
 }

@@ -64,7 +64,7 @@ void simulate_costs_end(struct simulate_costs *c)
 }
 
 /* Makes the plan of each rank, each in its own block. */
-static int make_plans(const struct schedule *s, struct nbar_plan **plan)
+static int profile_make_plans(const struct schedule *s, struct nbar_plan **plan)
 {
 	for (uint32_t rank = 0; rank < s->size; rank++) {
 		int64_t length = schedule_plan(s, rank, NULL, 0);
@@ -97,7 +97,7 @@ int simulate_compose(const struct profile *p, uint32_t members, struct sim_plans
 		r = sim_plans_generate(out, composed.alg, members);
 		compose_free(&composed);
 	} else if (!r) {
-		r = make_plans(composed.schedule, plan);
+		r = profile_make_plans(composed.schedule, plan);
 		if (!r)
 			r = sim_plans_take(out, (const struct nbar_plan *const *)plan, members);
 		compose_free(&composed);

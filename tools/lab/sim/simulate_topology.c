@@ -39,8 +39,8 @@ static uint32_t find_levels(const struct sim_net *net, struct profile_level leve
 
 /* Draws two different hosts that share a unit of this level, but no unit of a lower level. False:
  * no such pair in TRIES tries. */
-static bool draw(struct sim_net *net, const struct profile_level *level, uint32_t at,
-		 uint32_t *from, uint32_t *to)
+static bool topology_draw(struct sim_net *net, const struct profile_level *level, uint32_t at,
+			  uint32_t *from, uint32_t *to)
 {
 	uint32_t members = net->opt.members, most = level[at].hosts;
 
@@ -61,12 +61,13 @@ static double larger(sim_time a, sim_time b)
 	return (double)(a > b ? a : b);
 }
 
-static void sample(struct sim_net *net, struct profile_level *level, uint32_t at, sim_time *now)
+static void topology_sample(struct sim_net *net, struct profile_level *level, uint32_t at,
+			    sim_time *now)
 {
 	double o = 0, l = 0;
 	uint32_t from, to, n = 0;
 
-	for (; n < SAMPLES && draw(net, level, at, &from, &to); n++) {
+	for (; n < SAMPLES && topology_draw(net, level, at, &from, &to); n++) {
 		struct sim_cost c = sim_net_cost(net, from, to);
 		double further = larger(c.send, c.send_gap), after = larger(c.recv, c.recv_gap);
 		sim_time waited;
@@ -101,7 +102,7 @@ int simulate_topology_profile(const struct sim_net_options *options, uint32_t me
 	}
 	n = find_levels(&net, p->level);
 	for (uint32_t i = 0; i < n; i++)
-		sample(&net, p->level, i, &now);
+		topology_sample(&net, p->level, i, &now);
 	sim_net_end(&net);
 	*out = p;
 	return 0;

@@ -8,7 +8,7 @@
 
 _Static_assert(SIM_US == TIMELINE_US, "both count picoseconds");
 
-static struct timeline_track track_of(uint32_t member)
+static struct timeline_track trace_track_of(uint32_t member)
 {
 	return (struct timeline_track){ .thread = member };
 }
@@ -20,7 +20,7 @@ static void edge(struct timeline *t, char phase, uint32_t member, uint32_t barri
 	if (!t)
 		return;
 	snprintf(name, sizeof(name), "barrier %u", barrier + 1);
-	timeline_edge(t, phase, track_of(member), name, at);
+	timeline_edge(t, phase, trace_track_of(member), name, at);
 }
 
 void sim_trace_enter(struct timeline *t, uint32_t member, uint32_t barrier, sim_time at)
@@ -36,7 +36,7 @@ void sim_trace_leave(struct timeline *t, uint32_t member, uint32_t barrier, sim_
 void sim_trace_work(struct timeline *t, uint32_t member, sim_time begin, sim_time end)
 {
 	if (begin != end)
-		timeline_slice(t, track_of(member), "work", begin, end);
+		timeline_slice(t, trace_track_of(member), "work", begin, end);
 }
 
 void sim_trace_message(struct timeline *t, const struct sim_event *ev, sim_time left,
@@ -47,5 +47,5 @@ void sim_trace_message(struct timeline *t, const struct sim_event *ev, sim_time 
 	if (!t)
 		return;
 	snprintf(name, sizeof(name), "slot %u of %u", ev->slot, ev->to);
-	timeline_flow(t, name, track_of(ev->from), left, track_of(ev->to), arrive);
+	timeline_flow(t, name, trace_track_of(ev->from), left, trace_track_of(ev->to), arrive);
 }

@@ -23,7 +23,7 @@ static uint32_t nic_of_addr(const struct nbnic_addr *a)
 	return nic;
 }
 
-static uint64_t clock_of(const struct sim_nic *n, sim_time at)
+static uint64_t world_clock_of(const struct sim_nic *n, sim_time at)
 {
 	return at / SIM_NS + n->clock_ns + 1;
 }
@@ -94,7 +94,7 @@ void sim_world_inject(struct sim_world *w, uint32_t from, uint32_t to, const str
 }
 
 /* Reports changes in the pages of a NIC's hosts to the user of the world. */
-static void look(struct sim_world *w, const struct sim_nic *n)
+static void world_look(struct sim_world *w, const struct sim_nic *n)
 {
 	for (uint32_t i = n->first_host; i != SIM_NOBODY; i = w->host[i]->next) {
 		struct sim_host *h = w->host[i];
@@ -120,8 +120,8 @@ static void look(struct sim_world *w, const struct sim_nic *n)
 	}
 }
 
-static bool on_transmit(struct wire_base *base, const struct nbnic_addr *to,
-			const struct nbfw_token *t)
+static bool world_on_transmit(struct wire_base *base, const struct nbnic_addr *to,
+			      const struct nbfw_token *t)
 {
 	struct sim_nic *n = (struct sim_nic *)base;
 	struct sim_world *w = n->world;
@@ -134,7 +134,7 @@ static bool on_transmit(struct wire_base *base, const struct nbnic_addr *to,
 		base->refused++;
 		return false;
 	}
-	look(w, n); /* the host learns of changes before the NIC sends */
+	world_look(w, n); /* the host learns of changes before the NIC sends */
 	n->now += cost.send;
 	w->frames++;
 	if (w->cut && n->side != w->nic[peer]->side) {
@@ -149,7 +149,8 @@ static bool on_transmit(struct wire_base *base, const struct nbnic_addr *to,
 	return true;
 }
 
-static unsigned on_poll(struct wire_base *base, struct nbnic *nic, uint64_t now, unsigned budget)
+static unsigned world_on_poll(struct wire_base *base, struct nbnic *nic, uint64_t now,
+			      unsigned budget)
 {
 	struct sim_nic *n = (struct sim_nic *)base;
 	struct sim_world *w = n->world;
@@ -168,9 +169,10 @@ static unsigned on_poll(struct wire_base *base, struct nbnic *nic, uint64_t now,
 	return got;
 }
 
-static const struct wire_ops sim_wire_ops = { .poll = on_poll, .transmit = on_transmit };
+static const struct wire_ops sim_wire_ops = { .poll = world_on_poll,
+					      .transmit = world_on_transmit };
 
-static void on_frame(struct sim_world *w, const struct sim_event *ev)
+static void world_on_frame(struct sim_world *w, const struct sim_event *ev)
 {
 	struct sim_nic *n = w->nic[ev->to];
 
@@ -203,10 +205,10 @@ static void on_turn(struct sim_world *w, const struct sim_event *ev)
 	w->passes++;
 	w->turned = n->index;
 	n->now = ev->time + w->turn_cost;
-	bool any = nbnic_device_pass(&n->device, clock_of(n, ev->time));
+	bool any = nbnic_device_pass(&n->device, world_clock_of(n, ev->time));
 	uint64_t next = nbnic_device_next(&n->device);
 
-	look(w, n);
+	world_look(w, n);
 	sim_time noise = sim_net_noise(&w->net, core, ev->time, n->now - ev->time);
 
 	w->noise += noise;
@@ -214,7 +216,7 @@ static void on_turn(struct sim_world *w, const struct sim_event *ev)
 	w->busy[core] = n->now;
 	if (n->device.released)
 		nbnic_device_reclaim(&n->device);
-	if (any || n->waiting > 0 || next <= clock_of(n, n->now))
+	if (any || n->waiting > 0 || next <= world_clock_of(n, n->now))
 		schedule(w, n, n->now);
 	else if (next != UINT64_MAX)
 		schedule(w, n, (next - n->clock_ns) * SIM_NS);
@@ -231,7 +233,7 @@ bool sim_world_step(struct sim_world *w, sim_time until)
 	w->turned = SIM_NOBODY;
 	w->digest = sim_digest(w->digest, &ev);
 	if (ev.type == SIM_WORLD_FRAME)
-		on_frame(w, &ev);
+		world_on_frame(w, &ev);
 	else if (ev.type == SIM_WORLD_TURN)
 		on_turn(w, &ev);
 	else if (ev.type == SIM_WORLD_PROGRESS)
@@ -241,7 +243,7 @@ bool sim_world_step(struct sim_world *w, sim_time until)
 	return true;
 }
 
-static void *on_alloc(void *ctx, size_t size)
+static void *world_on_alloc(void *ctx, size_t size)
 {
 	struct sim_nic *n = ctx;
 	void *block = malloc(size);
@@ -250,7 +252,7 @@ static void *on_alloc(void *ctx, size_t size)
 	return block;
 }
 
-static void on_free(void *ctx, void *block)
+static void world_on_free(void *ctx, void *block)
 {
 	struct sim_nic *n = ctx;
 
@@ -258,7 +260,7 @@ static void on_free(void *ctx, void *block)
 	free(block);
 }
 
-static bool on_random(void *ctx, uint64_t *out)
+static bool world_on_random(void *ctx, uint64_t *out)
 {
 	struct sim_nic *n = ctx;
 
@@ -266,18 +268,18 @@ static bool on_random(void *ctx, uint64_t *out)
 	return true;
 }
 
-static void on_exclusive(void *ctx, nbnic_fn *fn, void *arg)
+static void world_on_exclusive(void *ctx, nbnic_fn *fn, void *arg)
 {
 	struct sim_nic *n = ctx;
 
 	if (n->now < n->world->now)
 		n->now = n->world->now;
-	fn(arg, clock_of(n, n->now));
+	fn(arg, world_clock_of(n, n->now));
 	if (!n->dead)
 		schedule(n->world, n, n->world->now);
 }
 
-static int on_page_make(void *ctx, uint32_t port, struct nbar_page **out)
+static int world_on_page_make(void *ctx, uint32_t port, struct nbar_page **out)
 {
 	(void)port;
 	*out = calloc(1, sizeof(**out));
@@ -285,25 +287,25 @@ static int on_page_make(void *ctx, uint32_t port, struct nbar_page **out)
 	return *out ? 0 : -NBAR_ENOMEM;
 }
 
-static void on_page_drop(void *ctx, uint32_t port, struct nbar_page *page)
+static void world_on_page_drop(void *ctx, uint32_t port, struct nbar_page *page)
 {
 	(void)port;
-	on_free(ctx, page);
+	world_on_free(ctx, page);
 }
 
-static void on_wake(void *ctx, uint32_t port, uint32_t cell, uint32_t *word)
+static void world_on_wake(void *ctx, uint32_t port, uint32_t cell, uint32_t *word)
 {
 	(void)ctx, (void)port, (void)cell, (void)word;
 }
 
 static const struct nbnic_platform sim_platform = {
-	.alloc = on_alloc,
-	.free = on_free,
-	.random = on_random,
-	.exclusive = on_exclusive,
-	.page_make = on_page_make,
-	.page_drop = on_page_drop,
-	.wake = on_wake,
+	.alloc = world_on_alloc,
+	.free = world_on_free,
+	.random = world_on_random,
+	.exclusive = world_on_exclusive,
+	.page_make = world_on_page_make,
+	.page_drop = world_on_page_drop,
+	.wake = world_on_wake,
 };
 
 static int nic_begin(struct sim_world *w, struct sim_nic *n)

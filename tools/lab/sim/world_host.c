@@ -75,8 +75,9 @@ void sim_host_end(struct sim_world *w, struct sim_host *h, uint8_t cause)
 	nbnic_client_end(&h->client, cause);
 }
 
-static int group_open(struct sim_world *w, struct sim_host *h, uint32_t rank, uint32_t size,
-		      const char *alg, const struct nbar_plan *plan, struct nbar_endpoint *endpoint)
+static int host_group_open(struct sim_world *w, struct sim_host *h, uint32_t rank, uint32_t size,
+			   const char *alg, const struct nbar_plan *plan,
+			   struct nbar_endpoint *endpoint)
 {
 	static uint64_t room[NBAR_MESSAGE_MAX / 8];
 	struct nbar_req_group_open *req = (void *)room;
@@ -142,7 +143,7 @@ int sim_group_begin(struct sim_world *w, struct sim_host *const *host, uint32_t 
 	int r = endpoint ? 0 : -NBAR_ENOMEM;
 
 	for (uint32_t i = 0; !r && i < size; i++)
-		r = group_open(w, host[i], i, size, alg, plan ? plan[i] : NULL, &endpoint[i]);
+		r = host_group_open(w, host[i], i, size, alg, plan ? plan[i] : NULL, &endpoint[i]);
 	for (uint32_t i = 0; !r && i < size; i++)
 		r = group_connect(w, host[i], endpoint);
 	free(endpoint);

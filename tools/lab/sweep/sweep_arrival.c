@@ -37,7 +37,7 @@ static int read_more(void *arg, int c, const char *value)
 				: sweep_list_read("--vary", value, 0, 100, &o->vary);
 }
 
-static void usage(void)
+static void arrival_usage(void)
 {
 	fputs("usage: nbar sweep arrival [OPTION]...\n"
 	      "Loops of compute + barrier. Every host varies its compute time at random; NIC-\n"
@@ -52,8 +52,8 @@ static void usage(void)
 	bench_usage_common(stdout);
 }
 
-static void add_row(const void *arg, const struct bench_options *opt, const struct bench_point *p,
-		    enum bench_where where, struct result *r)
+static void arrival_add_row(const void *arg, const struct bench_options *opt,
+			    const struct bench_point *p, enum bench_where where, struct result *r)
 {
 	const struct bench_work *work = p->config.work;
 	double compute = work->step_ns[0] / 1e3;
@@ -74,8 +74,9 @@ static void add_row(const void *arg, const struct bench_options *opt, const stru
 	result_real(r, where == BENCH_NIC ? bench_point_speedup(opt, p) : NAN);
 }
 
-static void add_notes(const void *arg, const struct bench_options *opt,
-		      const struct bench_point *point, uint32_t n, bool complete, struct result *r)
+static void arrival_add_notes(const void *arg, const struct bench_options *opt,
+			      const struct bench_point *point, uint32_t n, bool complete,
+			      struct result *r)
 {
 	(void)arg;
 	(void)opt;
@@ -85,7 +86,7 @@ static void add_notes(const void *arg, const struct bench_options *opt,
 	result_note(r, "%s", sweep_compute_text);
 }
 
-static void describe(const struct options *o, struct result *r, int argc, char **argv)
+static void arrival_describe(const struct options *o, struct result *r, int argc, char **argv)
 {
 	char list[SWEEP_LIST_MAX * 14];
 
@@ -96,7 +97,7 @@ static void describe(const struct options *o, struct result *r, int argc, char *
 	result_setting_text(r, "vary_percent", list);
 }
 
-static int run(struct options *o, int argc, char **argv)
+static int arrival_run(struct options *o, int argc, char **argv)
 {
 	struct result *result =
 		result_new("arrival", columns, sizeof(columns) / sizeof(columns[0]));
@@ -104,9 +105,10 @@ static int run(struct options *o, int argc, char **argv)
 	int r;
 
 	sweep_points_make(&p, &o->bench, &o->compute, &o->vary);
-	describe(o, result, argc, argv);
+	arrival_describe(o, result, argc, argv);
 	r = bench_points_all(&o->bench, p.point, p.n,
-			     &(struct bench_rows){ add_row, add_notes, NULL }, result);
+			     &(struct bench_rows){ arrival_add_row, arrival_add_notes, NULL },
+			     result);
 	sweep_points_free(&p);
 	return r;
 }
@@ -124,6 +126,6 @@ int sweep_arrival(int argc, char **argv)
 
 	r = bench_options_parse(argc - 1, argv + 1, &o.bench, &more, &help);
 	if (help)
-		usage();
-	return r || help ? r : run(&o, argc, argv);
+		arrival_usage();
+	return r || help ? r : arrival_run(&o, argc, argv);
 }

@@ -64,7 +64,7 @@ static int add_kind(void *arg, const char *item)
 	return 0;
 }
 
-static int read_more(void *arg, int c, const char *value)
+static int combined_read_more(void *arg, int c, const char *value)
 {
 	struct options *o = arg;
 
@@ -76,7 +76,7 @@ static int read_more(void *arg, int c, const char *value)
 	return tool_list(value, add_kind, o);
 }
 
-static void usage(void)
+static void combined_usage(void)
 {
 	fputs("usage: nbar sweep combined [OPTION]...\n"
 	      "Nodes of several threads: the threads meet as a team, then the nodes meet. nic:\n"
@@ -95,7 +95,7 @@ static void usage(void)
 }
 
 /* Nodes x algorithms x kinds x threads, in that order. */
-static struct bench_point *make_points(const struct options *o, uint32_t *n)
+static struct bench_point *combined_make_points(const struct options *o, uint32_t *n)
 {
 	const struct bench_options *opt = &o->bench;
 	uint32_t inner = opt->nalg * o->nkind * o->nthreads;
@@ -126,8 +126,8 @@ static double ratio(const struct bench_options *opt, const struct bench_point *p
 	return bench_point_mean(opt, p, a).median / bench_point_mean(opt, p, b).median;
 }
 
-static void add_row(const void *arg, const struct bench_options *opt, const struct bench_point *p,
-		    enum bench_where where, struct result *r)
+static void combined_add_row(const void *arg, const struct bench_options *opt,
+			     const struct bench_point *p, enum bench_where where, struct result *r)
 {
 	struct metric_median m = bench_point_mean(opt, p, where);
 
@@ -147,8 +147,9 @@ static void add_row(const void *arg, const struct bench_options *opt, const stru
 
 /* Counts the points where polling is faster, and the points among them whose intervals do not
  * overlap. Teams of one thread do not count, because they release no other thread. */
-static void add_notes(const void *arg, const struct bench_options *opt,
-		      const struct bench_point *point, uint32_t n, bool complete, struct result *r)
+static void combined_add_notes(const void *arg, const struct bench_options *opt,
+			       const struct bench_point *point, uint32_t n, bool complete,
+			       struct result *r)
 {
 	uint32_t faster = 0, apart = 0, all = 0;
 
@@ -171,7 +172,7 @@ static void add_notes(const void *arg, const struct bench_options *opt,
 			    faster, all, apart);
 }
 
-static void describe(const struct options *o, struct result *r, int argc, char **argv)
+static void combined_describe(const struct options *o, struct result *r, int argc, char **argv)
 {
 	struct sweep_list threads = { .n = o->nthreads };
 	char list[BENCH_LIST_MAX * (NBAR_NAME_MAX + 1)] = "";
@@ -186,16 +187,17 @@ static void describe(const struct options *o, struct result *r, int argc, char *
 	result_setting_text(r, "kind", list);
 }
 
-static int run(struct options *o, int argc, char **argv)
+static int combined_run(struct options *o, int argc, char **argv)
 {
 	struct result *result =
 		result_new("combined", columns, sizeof(columns) / sizeof(columns[0]));
 	uint32_t n;
-	struct bench_point *point = make_points(o, &n);
+	struct bench_point *point = combined_make_points(o, &n);
 	int r;
 
-	describe(o, result, argc, argv);
-	r = bench_points_all(&o->bench, point, n, &(struct bench_rows){ add_row, add_notes, NULL },
+	combined_describe(o, result, argc, argv);
+	r = bench_points_all(&o->bench, point, n,
+			     &(struct bench_rows){ combined_add_row, combined_add_notes, NULL },
 			     result);
 	free(point);
 	return r;
@@ -204,7 +206,7 @@ static int run(struct options *o, int argc, char **argv)
 int sweep_combined(int argc, char **argv)
 {
 	static struct options o; /* large */
-	const struct bench_extra_options more = { more_options, read_more, &o };
+	const struct bench_extra_options more = { more_options, combined_read_more, &o };
 	bool help;
 	int r;
 
@@ -225,8 +227,8 @@ int sweep_combined(int argc, char **argv)
 	o.bench.repetitions = 6;
 	r = bench_options_parse(argc - 1, argv + 1, &o.bench, &more, &help);
 	if (help)
-		usage();
+		combined_usage();
 	if (!r && !help && o.bench.drivers == BENCH_DRIVERS_ONE)
 		r = tool_usage("--drivers 1: each node with threads needs its own process");
-	return r || help ? r : run(&o, argc, argv);
+	return r || help ? r : combined_run(&o, argc, argv);
 }

@@ -34,7 +34,7 @@ static const struct option more_options[] = {
 	{ 0 },
 };
 
-static int read_more(void *arg, int c, const char *value)
+static int efficiency_read_more(void *arg, int c, const char *value)
 {
 	struct options *o = arg;
 
@@ -42,7 +42,7 @@ static int read_more(void *arg, int c, const char *value)
 	return sweep_list_read("--efficiency", value, 0.05, 0.99, &o->efficiency);
 }
 
-static void usage(void)
+static void efficiency_usage(void)
 {
 	fputs("usage: nbar sweep efficiency [OPTION]...\n"
 	      "The least compute for which compute / (time of a loop of compute + barrier)\n"
@@ -92,7 +92,8 @@ static int run_repetition(struct bench_session *s, const struct bench_config *c,
 	return bench_session_run(s, &config, name, out);
 }
 
-static void judge(struct search *search, const struct bench_figures *repetition, uint32_t n)
+static void efficiency_judge(struct search *search, const struct bench_figures *repetition,
+			     uint32_t n)
 {
 	struct metric_median m = bench_median(repetition, n, METRIC_MEAN);
 	double c = search->bisect.next, median = efficiency_of(c, m.median);
@@ -106,7 +107,8 @@ static void judge(struct search *search, const struct bench_figures *repetition,
 }
 
 /* Runs all searches of one efficiency, alternating their steps. */
-static int seek(struct bench_session *s, const struct bench_config *c, struct search *search)
+static int efficiency_seek(struct bench_session *s, const struct bench_config *c,
+			   struct search *search)
 {
 	uint32_t nwhere = s->opt->nwhere, repetitions = s->opt->repetitions, running;
 	struct bench_figures figures[BENCH_WHERE_END][BENCH_REPETITIONS_MAX];
@@ -129,13 +131,13 @@ static int seek(struct bench_session *s, const struct bench_config *c, struct se
 			return r;
 		for (uint32_t w = 0; w < nwhere && !r; w++)
 			if (!over(&search[w]))
-				judge(&search[w], figures[w], repetitions);
+				efficiency_judge(&search[w], figures[w], repetitions);
 	}
 	return r;
 }
 
-static void add_rows(struct result *r, const struct bench_options *opt,
-		     const struct bench_config *c, const struct search *search)
+static void efficiency_add_rows(struct result *r, const struct bench_options *opt,
+				const struct bench_config *c, const struct search *search)
 {
 	double found[BENCH_WHERE_END] = { NAN, NAN };
 
@@ -187,8 +189,8 @@ static int run_all_efficiencies(struct bench_session *s, const struct options *o
 			search[w].total_us = 0;
 			search[w].most_us = COMPUTE_MAX * guess;
 		}
-		r = seek(s, c, search);
-		add_rows(result, opt, c, search);
+		r = efficiency_seek(s, c, search);
+		efficiency_add_rows(result, opt, c, search);
 		for (uint32_t w = 0; w < opt->nwhere && !r; w++)
 			if (sweep_bisect_converged(&search[w].bisect))
 				barrier[w] = search[w].total_us * (1 - e);
@@ -196,7 +198,7 @@ static int run_all_efficiencies(struct bench_session *s, const struct options *o
 	return r;
 }
 
-static void add_notes(const struct bench_options *opt, struct result *r)
+static void efficiency_add_notes(const struct bench_options *opt, struct result *r)
 {
 	result_note(r, "total = compute / efficiency, by definition; published values of this "
 		       "experiment are totals: their ratios are those of 1 / (1 - efficiency)");
@@ -204,7 +206,7 @@ static void add_notes(const struct bench_options *opt, struct result *r)
 	bench_session_notes(opt, r);
 }
 
-static int run(struct options *o, int argc, char **argv)
+static int efficiency_run(struct options *o, int argc, char **argv)
 {
 	struct result *result =
 		result_new("efficiency", columns, sizeof(columns) / sizeof(columns[0]));
@@ -230,7 +232,7 @@ static int run(struct options *o, int argc, char **argv)
 			r = run_all_efficiencies(&s, o, &c, result);
 		}
 	}
-	add_notes(opt, result);
+	efficiency_add_notes(opt, result);
 	return bench_session_end(&s, r);
 }
 
@@ -240,7 +242,7 @@ int sweep_efficiency(int argc, char **argv)
 		.bench = sweep_defaults(8, 500, 6),
 		.efficiency = { { 0.25, 0.5, 0.75, 0.9 }, 4 },
 	};
-	const struct bench_extra_options more = { more_options, read_more, &o };
+	const struct bench_extra_options more = { more_options, efficiency_read_more, &o };
 	bool help;
 	int r;
 
@@ -248,6 +250,6 @@ int sweep_efficiency(int argc, char **argv)
 	o.bench.nnodes = 2;
 	r = bench_options_parse(argc - 1, argv + 1, &o.bench, &more, &help);
 	if (help)
-		usage();
-	return r || help ? r : run(&o, argc, argv);
+		efficiency_usage();
+	return r || help ? r : efficiency_run(&o, argc, argv);
 }

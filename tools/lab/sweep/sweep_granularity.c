@@ -32,7 +32,7 @@ static const struct option more_options[] = {
 	{ 0 },
 };
 
-static int read_more(void *arg, int c, const char *value)
+static int granularity_read_more(void *arg, int c, const char *value)
 {
 	struct options *o = arg;
 
@@ -41,7 +41,7 @@ static int read_more(void *arg, int c, const char *value)
 	return option_u32("--points", value, 2, SWEEP_LIST_MAX, &o->points);
 }
 
-static void usage(void)
+static void granularity_usage(void)
 {
 	fputs("usage: nbar sweep granularity [OPTION]...\n"
 	      "Loops of compute + barrier: the time of a loop, by its compute. While the last\n"
@@ -57,8 +57,9 @@ static void usage(void)
 	bench_usage_common(stdout);
 }
 
-static void add_row(const void *arg, const struct bench_options *opt, const struct bench_point *p,
-		    enum bench_where where, struct result *r)
+static void granularity_add_row(const void *arg, const struct bench_options *opt,
+				const struct bench_point *p, enum bench_where where,
+				struct result *r)
 {
 	struct metric_median m = bench_point_mean(opt, p, where);
 	size_t late = BENCH_FIGURE(late_us);
@@ -102,8 +103,9 @@ static void note_flat(const struct bench_options *opt, const struct bench_point 
 			    c->alg, bench_where_name[where], noise);
 }
 
-static void add_notes(const void *arg, const struct bench_options *opt,
-		      const struct bench_point *point, uint32_t n, bool complete, struct result *r)
+static void granularity_add_notes(const void *arg, const struct bench_options *opt,
+				  const struct bench_point *point, uint32_t n, bool complete,
+				  struct result *r)
 {
 	const struct options *o = arg;
 
@@ -113,7 +115,7 @@ static void add_notes(const void *arg, const struct bench_options *opt,
 	result_note(r, "%s", sweep_compute_text);
 }
 
-static int run(struct options *o, int argc, char **argv)
+static int granularity_run(struct options *o, int argc, char **argv)
 {
 	static const struct sweep_list steady = { { 0 }, 1 };
 	struct result *result =
@@ -126,7 +128,8 @@ static int run(struct options *o, int argc, char **argv)
 	result_command(result, argc, argv);
 	sweep_list_text(&o->compute, list, sizeof(list));
 	result_setting_text(result, "compute_us", list);
-	r = bench_points_all(&o->bench, p.point, p.n, &(struct bench_rows){ add_row, add_notes, o },
+	r = bench_points_all(&o->bench, p.point, p.n,
+			     &(struct bench_rows){ granularity_add_row, granularity_add_notes, o },
 			     result);
 	sweep_points_free(&p);
 	return r;
@@ -137,16 +140,16 @@ int sweep_granularity(int argc, char **argv)
 	struct options o = { .bench = sweep_defaults(8, 1000, 6),
 			     .range = { 1.5, 130 },
 			     .points = 16 };
-	const struct bench_extra_options more = { more_options, read_more, &o };
+	const struct bench_extra_options more = { more_options, granularity_read_more, &o };
 	bool help;
 	int r;
 
 	r = bench_options_parse(argc - 1, argv + 1, &o.bench, &more, &help);
 	if (help)
-		usage();
+		granularity_usage();
 	if (r || help)
 		return r;
 	if (!o.compute.n)
 		sweep_list_spread(&o.compute, o.range[0], o.range[1], o.points);
-	return run(&o, argc, argv);
+	return granularity_run(&o, argc, argv);
 }

@@ -21,7 +21,7 @@ static double misses(const double *compute, const double *time, uint32_t n, doub
 }
 
 /* Uses medians, so that a disturbed point does not bend the line. */
-static double level_of(const double *time, uint32_t n)
+static double math_level_of(const double *time, uint32_t n)
 {
 	double value[SWEEP_LIST_MAX];
 
@@ -49,7 +49,7 @@ struct sweep_flat sweep_flat_find(const double *compute, const double *time, uin
 	best.base = base_of(compute, time, 0, n);
 	line = least = misses(compute, time, n, -INFINITY, best.base);
 	for (uint32_t flat = 2; flat < n; flat++) {
-		double level = level_of(time, flat), base = base_of(compute, time, flat, n);
+		double level = math_level_of(time, flat), base = base_of(compute, time, flat, n);
 		double off = misses(compute, time, n, level, base);
 
 		if (off >= least || level - base <= compute[1])

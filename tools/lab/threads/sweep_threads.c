@@ -42,8 +42,8 @@ static double mean(const double *value, uint32_t n)
 	return sum / n;
 }
 
-static int measure(struct experiment *e, const struct sweep_threads_options *opt, struct point *p,
-		   uint32_t repetition)
+static int threads_measure(struct experiment *e, const struct sweep_threads_options *opt,
+			   struct point *p, uint32_t repetition)
 {
 	static struct thread_loop loop;
 	bool transfer = !strcmp(p->kind, THREAD_TRANSFER);
@@ -72,8 +72,8 @@ static int measure(struct experiment *e, const struct sweep_threads_options *opt
 }
 
 /* Measures all points once in each repetition, each time in another order. */
-static int measure_all(struct experiment *e, const struct sweep_threads_options *opt,
-		       struct point *point, uint32_t n)
+static int threads_measure_all(struct experiment *e, const struct sweep_threads_options *opt,
+			       struct point *point, uint32_t n)
 {
 	uint32_t order[SWEEP_KINDS_MAX * SWEEP_COUNTS_MAX + 1];
 	uint64_t seed = opt->seed;
@@ -81,7 +81,7 @@ static int measure_all(struct experiment *e, const struct sweep_threads_options 
 	for (uint32_t repetition = 0; repetition < opt->repetitions; repetition++) {
 		stats_shuffle(order, n, &seed);
 		for (uint32_t i = 0; i < n; i++) {
-			int r = measure(e, opt, &point[order[i]], repetition);
+			int r = threads_measure(e, opt, &point[order[i]], repetition);
 
 			if (r)
 				return r;
@@ -101,7 +101,7 @@ static const struct result_column columns[] = {
 };
 #define NCOLUMN ((uint32_t)(sizeof(columns) / sizeof(columns[0])))
 
-static const char *maker(const char *kind)
+static const char *threads_maker(const char *kind)
 {
 	if (!strncmp(kind, "ck-", 3))
 		return "ck";
@@ -120,8 +120,8 @@ static double median(const struct point *p)
 }
 
 /* The fastest nbar_team, or the fastest peer, with that many threads; NULL if there is none. */
-static const struct point *fastest(const struct point *point, uint32_t n, uint32_t threads,
-				   bool own)
+static const struct point *threads_fastest(const struct point *point, uint32_t n, uint32_t threads,
+					   bool own)
 {
 	const struct point *best = NULL;
 
@@ -134,15 +134,15 @@ static const struct point *fastest(const struct point *point, uint32_t n, uint32
 	return best;
 }
 
-static void add_row(struct result *r, const struct point *p, const struct point *best,
-		    double transfer)
+static void threads_add_row(struct result *r, const struct point *p, const struct point *best,
+			    double transfer)
 {
 	double low, high, ns = median(p);
 
 	stats_median_interval(p->ns, p->n, LEVEL, &low, &high);
 	result_count(r, p->threads);
 	result_text(r, p->kind);
-	result_text(r, maker(p->kind));
+	result_text(r, threads_maker(p->kind));
 	result_real(r, ns / 1000);
 	result_real(r, low / 1000);
 	result_real(r, high / 1000);
@@ -154,8 +154,8 @@ static void add_row(struct result *r, const struct point *p, const struct point 
 static void add_note(struct result *r, const struct point *point, uint32_t n, uint32_t threads,
 		     double transfer)
 {
-	const struct point *own = fastest(point, n, threads, true);
-	const struct point *peer = fastest(point, n, threads, false);
+	const struct point *own = threads_fastest(point, n, threads, true);
+	const struct point *peer = threads_fastest(point, n, threads, false);
 	char reach[80] = "";
 
 	if (!own || !peer)
@@ -171,8 +171,8 @@ static void add_note(struct result *r, const struct point *point, uint32_t n, ui
 }
 
 /* Reports the measurements. After an interrupted run, the existing measurements are valid. */
-static void report(struct result *r, const struct sweep_threads_options *opt,
-		   const struct point *point, uint32_t n, bool complete)
+static void threads_report(struct result *r, const struct sweep_threads_options *opt,
+			   const struct point *point, uint32_t n, bool complete)
 {
 	double transfer = 0;
 
@@ -181,7 +181,9 @@ static void report(struct result *r, const struct sweep_threads_options *opt,
 			transfer = median(&point[i]);
 	for (uint32_t i = 0; i < n; i++)
 		if (point[i].n)
-			add_row(r, &point[i], fastest(point, n, point[i].threads, true), transfer);
+			threads_add_row(r, &point[i],
+					threads_fastest(point, n, point[i].threads, true),
+					transfer);
 	for (uint32_t i = 0; complete && i < opt->nthreads; i++)
 		add_note(r, point, n, opt->threads[i], transfer);
 	result_note(
@@ -194,7 +196,7 @@ static void report(struct result *r, const struct sweep_threads_options *opt,
 
 /* --------------------------------------------------------------------------------------------- */
 
-static struct result *begin(const struct sweep_threads_options *opt, int argc, char **argv)
+static struct result *threads_begin(const struct sweep_threads_options *opt, int argc, char **argv)
 {
 	struct result *r = result_new("threads", columns, NCOLUMN);
 	char kinds[SWEEP_KINDS_MAX * 32] = "", threads[SWEEP_COUNTS_MAX * 4] = "";
@@ -248,10 +250,11 @@ int sweep_threads(int argc, char **argv)
 			    sizeof(*values));
 	n = list_points(&opt, point, values);
 	signals_begin();
-	r = experiment_begin(&e, &opt.files, begin(&opt, argc, argv), (double)n * opt.repetitions);
+	r = experiment_begin(&e, &opt.files, threads_begin(&opt, argc, argv),
+			     (double)n * opt.repetitions);
 	if (!r) {
-		r = measure_all(&e, &opt, point, n);
-		report(e.result, &opt, point, n, !r);
+		r = threads_measure_all(&e, &opt, point, n);
+		threads_report(e.result, &opt, point, n, !r);
 		r = experiment_end(&e, r);
 	}
 	free(values);

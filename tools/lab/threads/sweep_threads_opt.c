@@ -22,7 +22,7 @@ static const char *const usual_kinds[] = {
 	"ck-combining",
 };
 
-static void usage(FILE *to)
+static void opt_usage(FILE *to)
 {
 	fputs("usage: nbar sweep threads [OPTION]...\n"
 	      "Barriers of the threads of a process: nbar_team by kind, pthread_barrier_wait,\n"
@@ -46,7 +46,7 @@ static void usage(FILE *to)
 	      to);
 }
 
-static int add_threads(void *arg, const char *item)
+static int opt_add_threads(void *arg, const char *item)
 {
 	struct sweep_threads_options *opt = arg;
 
@@ -55,7 +55,7 @@ static int add_threads(void *arg, const char *item)
 	return option_u32("--threads", item, 1, THREAD_LOOP_MAX, &opt->threads[opt->nthreads++]);
 }
 
-static int add_kind(void *arg, const char *item)
+static int opt_add_kind(void *arg, const char *item)
 {
 	struct sweep_threads_options *opt = arg;
 
@@ -80,8 +80,8 @@ static int add_kind(void *arg, const char *item)
 
 /* clang-format off */
 #define OPTIONS(VALUE, FLAG)                                                                    \
-	VALUE(THREADS, "threads", (opt->nthreads = 0, tool_list(value, add_threads, opt)))      \
-	VALUE(KINDS, "kinds", (opt->nkind = 0, tool_list(value, add_kind, opt)))                \
+	VALUE(THREADS, "threads", (opt->nthreads = 0, tool_list(value, opt_add_threads, opt)))      \
+	VALUE(KINDS, "kinds", (opt->nkind = 0, tool_list(value, opt_add_kind, opt)))                \
 	VALUE(REPETITIONS, "launches",                                                          \
 	      option_u32("--launches", value, 1, REPETITIONS_MAX, &opt->repetitions))           \
 	VALUE(LIMIT, "limit", option_u32("--limit", value, 1, 3600000, &opt->limit_ms))
@@ -138,7 +138,7 @@ int sweep_threads_options(int argc, char **argv, struct sweep_threads_options *o
 	/* Behind "sweep threads". */
 	r = option_all(argc, argv, 2, ":i:x:h", long_options, read_option, opt, help);
 	if (*help)
-		usage(stdout);
+		opt_usage(stdout);
 	if (r || *help)
 		return r;
 	if (!opt->nkind)

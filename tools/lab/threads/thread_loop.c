@@ -16,7 +16,7 @@
 
 /* The number of iterations to measure, by the time of the last part of the warm-up; 0: continue the
  * warm-up. */
-static uint64_t decide(struct thread_loop *loop, uint64_t step, uint64_t ns)
+static uint64_t loop_decide(struct thread_loop *loop, uint64_t step, uint64_t ns)
 {
 	loop->warmed += step;
 	loop->warm_ns += ns;
@@ -39,7 +39,7 @@ void thread_loop_run(struct thread_loop *loop, uint32_t me, void (*barrier)(void
 		for (uint64_t i = 0; i < step; i++)
 			barrier(arg, me);
 		if (me == 0)
-			loop->measured = decide(loop, step, nbar_now_ns() - start);
+			loop->measured = loop_decide(loop, step, nbar_now_ns() - start);
 		barrier(arg, me);
 		n = loop->measured;
 		barrier(arg, me);

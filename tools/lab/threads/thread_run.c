@@ -112,7 +112,7 @@ struct seat {
 	pthread_t id;
 };
 
-static void *thread_main(void *arg)
+static void *run_thread_main(void *arg)
 {
 	struct seat *seat = arg;
 
@@ -151,7 +151,7 @@ static int run_here(const char *kind)
 	}
 	for (uint32_t i = 0; i < loop.threads && !r; i++) {
 		seat[i] = (struct seat){ .barrier = barrier, .me = i };
-		r = pthread_create(&seat[i].id, NULL, thread_main, &seat[i]);
+		r = pthread_create(&seat[i].id, NULL, run_thread_main, &seat[i]);
 		if (r)
 			tool_error("cannot start thread %u of %u: %s", i, loop.threads,
 				   strerror(r));
@@ -194,7 +194,7 @@ static int run_peer(const struct peer *peer)
 /* --- in the parent --------------------------------------------------------------------------- */
 
 /* Reads until the other end is closed. False: it was not closed in time. */
-static bool read_all(int fd, char *text, size_t size, uint64_t until)
+static bool run_read_all(int fd, char *text, size_t size, uint64_t until)
 {
 	size_t at = 0;
 
@@ -214,7 +214,7 @@ static bool read_all(int fd, char *text, size_t size, uint64_t until)
 	return false;
 }
 
-static int parse(const char *kind, const char *text, struct thread_loop *out)
+static int run_parse(const char *kind, const char *text, struct thread_loop *out)
 {
 	for (uint32_t i = 0; i < out->threads; i++) {
 		unsigned long long measured;
@@ -231,7 +231,8 @@ static int parse(const char *kind, const char *text, struct thread_loop *out)
 	return 0;
 }
 
-static int finish(const char *kind, pid_t pid, bool all, const char *text, struct thread_loop *out)
+static int run_finish(const char *kind, pid_t pid, bool all, const char *text,
+		      struct thread_loop *out)
 {
 	int status;
 
@@ -247,7 +248,7 @@ static int finish(const char *kind, pid_t pid, bool all, const char *text, struc
 	else if (!WIFEXITED(status) || WEXITSTATUS(status))
 		tool_error("the run of %s with %u threads failed", kind, out->threads);
 	else
-		return parse(kind, text, out);
+		return run_parse(kind, text, out);
 	return TOOL_FAILED;
 }
 
@@ -278,9 +279,9 @@ int thread_run(const char *kind, struct thread_loop *out)
 		close(pipe_fd[0]);
 		return TOOL_FAILED;
 	}
-	bool all = read_all(pipe_fd[0], text, sizeof(text),
-			    tool_now_ns() + 10 * out->limit_ns + GRACE_NS);
+	bool all = run_read_all(pipe_fd[0], text, sizeof(text),
+				tool_now_ns() + 10 * out->limit_ns + GRACE_NS);
 
 	close(pipe_fd[0]);
-	return finish(kind, pid, all, text, out);
+	return run_finish(kind, pid, all, text, out);
 }

@@ -9,7 +9,7 @@
 #include "scheme.h"
 #include "tool.h"
 
-static int add_host(void *arg, const char *name)
+static int hosts_add_host(void *arg, const char *name)
 {
 	struct tool_hosts *h = arg;
 	int64_t at = profile_find(h->profile, name);
@@ -51,7 +51,7 @@ int tool_hosts_read(struct tool_hosts *h, const char *path, const char *list)
 		r = tool_usage("--hosts: %zu names; a group has at most %u ranks", ranks,
 			       (unsigned int)NBAR_SIZE_MAX);
 	} else if (list) {
-		r = tool_list(list, add_host, h);
+		r = tool_list(list, hosts_add_host, h);
 	} else {
 		for (; h->size < h->profile->hosts; h->size++)
 			h->host[h->size] = h->size;

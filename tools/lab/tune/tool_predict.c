@@ -43,7 +43,7 @@ struct predict_options {
 	struct experiment_options files;
 };
 
-static void usage(FILE *to)
+static void predict_usage(FILE *to)
 {
 	fputs("usage: nbar predict PROFILE [OPTION]...\n"
 	      "Predicts the time of barriers on a cluster from its profile: the critical path\n"
@@ -61,13 +61,13 @@ static void usage(FILE *to)
 	      to);
 }
 
-static int add_alg(void *arg, const char *name)
+static int predict_add_alg(void *arg, const char *name)
 {
 	struct predict_options *o = arg;
 	struct nbfw_alg alg;
 
 	if (!strcmp(name, "all"))
-		return algs_all(add_alg, o);
+		return algs_all(predict_add_alg, o);
 	if (strcmp(name, NBAR_TUNE_NAME) != 0 && !algs_read(name, &alg))
 		return algs_refuse("--alg", name);
 	if (o->n == ROWS_MAX)
@@ -91,7 +91,7 @@ static int read_formula(struct predict_options *o, const char *value)
 /* clang-format off */
 #define OPTIONS(VALUE, FLAG)                                                    \
 	VALUE(HOSTS, "hosts", option_text(&o->hosts, value))                    \
-	VALUE(ALG, "alg", (o->n = 0, tool_list(value, add_alg, o)))             \
+	VALUE(ALG, "alg", (o->n = 0, tool_list(value, predict_add_alg, o)))             \
 	VALUE(FORMULA, "formula", read_formula(o, value))                       \
 	VALUE(MEASURED, "measured", option_text(&o->measured, value))           \
 	VALUE(WHERE, "where",                                                   \
@@ -108,7 +108,7 @@ static const struct option long_options[] = {
 	OPTIONS(OPTION_VALUE, OPTION_FLAG){ 0 },
 };
 
-static int read_option(void *arg, int c, const char *value)
+static int predict_read_option(void *arg, int c, const char *value)
 {
 	static const char *const where[] = { "nic", "host" };
 	struct predict_options *o = arg;
@@ -122,10 +122,10 @@ static int read_option(void *arg, int c, const char *value)
 
 static int parse(int argc, char **argv, struct predict_options *o, bool *help)
 {
-	int r = add_alg(o, "all");
+	int r = predict_add_alg(o, "all");
 
-	r = r ? r : add_alg(o, NBAR_TUNE_NAME);
-	r = r ? r : option_each(argc, argv, 1, ":h", long_options, read_option, o, help);
+	r = r ? r : predict_add_alg(o, NBAR_TUNE_NAME);
+	r = r ? r : option_each(argc, argv, 1, ":h", long_options, predict_read_option, o, help);
 	if (!r && !*help && optind + 1 != argc)
 		return tool_usage("name one profile");
 	o->profile = argv[optind];
@@ -308,7 +308,8 @@ static void note_clusters(const struct tool_hosts *h, struct result *r)
 	compose_free(&c);
 }
 
-static void add_rows(const struct predict_options *o, const struct tool_hosts *h, struct result *r)
+static void predict_add_rows(const struct predict_options *o, const struct tool_hosts *h,
+			     struct result *r)
 {
 	bool measured = false;
 
@@ -336,7 +337,7 @@ int tool_predict(int argc, char **argv)
 	bool help;
 	int r = parse(argc, argv, &o, &help);
 
-	if (option_ends(r, help, usage))
+	if (option_ends(r, help, predict_usage))
 		return r;
 	r = tool_hosts_read(&h, o.profile, o.hosts);
 	if (r)
@@ -352,7 +353,7 @@ int tool_predict(int argc, char **argv)
 		r = experiment_begin(&e, &o.files, result, 1);
 	}
 	if (!r) {
-		add_rows(&o, &h, result);
+		predict_add_rows(&o, &h, result);
 		r = experiment_end(&e, 0);
 	}
 	tool_hosts_free(&h);

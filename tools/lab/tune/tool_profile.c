@@ -30,7 +30,7 @@ static const struct option more_options[] = {
 	{ 0 },
 };
 
-static void usage(FILE *to)
+static void tool_profile_usage(FILE *to)
 {
 	fputs("usage: nbar profile [OPTION]...\n"
 	      "Measures the cost of a message, and of a further message, between every two\n"
@@ -50,7 +50,7 @@ static void usage(FILE *to)
 	bench_usage_common(to);
 }
 
-static int read_more(void *arg, int c, const char *value)
+static int profile_read_more(void *arg, int c, const char *value)
 {
 	struct profile_options *o = arg;
 
@@ -156,8 +156,9 @@ static int to_processors(const struct measure *m, struct profile *p)
 	return 0;
 }
 
-static struct profile *make_profile(const struct measure *m, const struct bench_options *opt,
-				    const struct bench_nics *nics)
+static struct profile *profile_make_profile(const struct measure *m,
+					    const struct bench_options *opt,
+					    const struct bench_nics *nics)
 {
 	struct profile *p = profile_new(m->nodes, m->sample ? m->classes.n : m->nodes);
 	time_t now = time(NULL);
@@ -252,7 +253,8 @@ static int measure_flat(void *arg, struct nbfw_alg alg, uint32_t round, double *
 	return r;
 }
 
-static int run(struct bench_session *s, struct measure *m, const char *path, struct result *result)
+static int profile_run(struct bench_session *s, struct measure *m, const char *path,
+		       struct result *result)
 {
 	struct bench_figures figures;
 	const struct bench_config config = { .nodes = m->nodes,
@@ -267,7 +269,7 @@ static int run(struct bench_session *s, struct measure *m, const char *path, str
 	if (r)
 		return r;
 	r = bench_session_run(s, &config, "profile", &figures);
-	p = r ? NULL : make_profile(m, s->opt, &s->nics);
+	p = r ? NULL : profile_make_profile(m, s->opt, &s->nics);
 	r = p ? tool_profile_flats(p, m->quantile, measure_flat, s) : TOOL_FAILED;
 	if (!r)
 		r = tool_profile_fit(p);
@@ -285,7 +287,7 @@ int tool_profile(int argc, char **argv)
 {
 	struct bench_options opt = bench_options_default();
 	struct profile_options own = { .percent = 50 };
-	const struct bench_extra_options more = { more_options, read_more, &own };
+	const struct bench_extra_options more = { more_options, profile_read_more, &own };
 	struct bench_session s;
 	struct result *result;
 	static char of_mpi[] = "profile";
@@ -304,7 +306,7 @@ int tool_profile(int argc, char **argv)
 	opt.sorted = true;
 	opt.drivers = BENCH_DRIVERS_AUTO;
 	r = bench_options_parse(argc, argv, &opt, &more, &help);
-	if (option_ends(r, help, usage))
+	if (option_ends(r, help, tool_profile_usage))
 		return r;
 	if (opt.nnodes == 0) {
 		opt.nodes[0] = opt.nnic ? opt.nnic : 8;
@@ -332,5 +334,5 @@ int tool_profile(int argc, char **argv)
 	result = result_new("profile", columns, NCOLUMN);
 	result_command(result, argc, argv);
 	r = bench_session_begin(&s, &opt, result, 0.01 * opt.nodes[0] * opt.nodes[0]);
-	return r ? r : bench_session_end(&s, run(&s, tool_measure, own.output, result));
+	return r ? r : bench_session_end(&s, profile_run(&s, tool_measure, own.output, result));
 }

@@ -37,7 +37,7 @@ static uint32_t add_near(const struct profile *p, uint32_t i, double *o, uint32_
 	return n;
 }
 
-static int no_memory(void)
+static int fit_no_memory(void)
 {
 	tool_error("no memory to fit the profile: free some, and measure again");
 	return TOOL_FAILED;
@@ -55,7 +55,7 @@ int tool_profile_fit(struct profile *p)
 		return 0;
 	o = malloc((size_t)p->classes * p->classes * sizeof(*o));
 	if (!o)
-		return no_memory();
+		return fit_no_memory();
 	for (uint32_t i = 0; i < p->classes; i++)
 		n = add_near(p, i, o, n);
 	bound = n ? stats_median(o, n) : 0;
@@ -65,7 +65,7 @@ int tool_profile_fit(struct profile *p)
 
 		p->step = bound * i / STEPS_TRIED;
 		if (compose_deviation(p, &deviation))
-			return no_memory();
+			return fit_no_memory();
 		if (deviation < best_deviation) {
 			best_deviation = deviation;
 			best = p->step;

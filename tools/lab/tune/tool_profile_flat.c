@@ -29,7 +29,7 @@ static double typical(double *sample, uint32_t n, double quantile)
 }
 
 /* Runs an algorithm of the profile once more, and updates its time. */
-static int measure(struct flats *f, uint32_t i, uint32_t round)
+static int flat_measure(struct flats *f, uint32_t i, uint32_t round)
 {
 	struct profile_flat *flat = &f->p->flat[i];
 	double s = 0;
@@ -43,7 +43,7 @@ static int measure(struct flats *f, uint32_t i, uint32_t round)
 }
 
 /* In the first round: adds the algorithm to the profile if its run gives a time. */
-static int add(void *arg, struct nbfw_alg alg)
+static int flat_add(void *arg, struct nbfw_alg alg)
 {
 	struct flats *f = arg;
 	struct profile *p = f->p;
@@ -52,7 +52,7 @@ static int add(void *arg, struct nbfw_alg alg)
 	if (p->nflat == PROFILE_FLAT_MAX)
 		return 0;
 	p->flat[p->nflat] = (struct profile_flat){ alg, 0 };
-	r = measure(f, p->nflat, 0);
+	r = flat_measure(f, p->nflat, 0);
 	p->nflat += p->flat[p->nflat].time > 0;
 	return r;
 }
@@ -74,7 +74,7 @@ int tool_profile_flats(struct profile *p, double quantile, tool_profile_run *run
 	p->flat = calloc(PROFILE_FLAT_MAX, sizeof(*p->flat));
 	if (f && p->flat) {
 		*f = (struct flats){ .p = p, .quantile = quantile, .run = run, .arg = arg };
-		r = compose_each(p->hosts, add, f);
+		r = compose_each(p->hosts, flat_add, f);
 	} else {
 		tool_error("no memory for the measured barriers: free some, and try again");
 	}
@@ -83,7 +83,7 @@ int tool_profile_flats(struct profile *p, double quantile, tool_profile_run *run
 
 		for (uint32_t i = 0; i < p->nflat && !r; i++)
 			if (p->flat[i].time <= limit)
-				r = measure(f, i, round);
+				r = flat_measure(f, i, round);
 	}
 	free(f);
 	return r;

@@ -26,7 +26,7 @@ struct plan_of_two {
 	uint32_t word[2 * 4 + 2 * MEASURE_MORE];
 };
 
-static size_t make_plan(struct plan_of_two *p, uint32_t rank, uint32_t size, uint32_t k)
+static size_t host_make_plan(struct plan_of_two *p, uint32_t rank, uint32_t size, uint32_t k)
 {
 	struct nbar_step *step = (void *)p->word;
 	struct nbar_send *send;
@@ -65,7 +65,7 @@ struct side {
 	double *sample;
 };
 
-static int fail(const struct side *s)
+static int host_fail(const struct side *s)
 {
 	__atomic_store_n(&tool_measure->failed, 1, __ATOMIC_RELAXED);
 	return bench_host_fail(s->m, "%s", s->hostbar ? hostbar_error(s->hostbar) : nbar_error());
@@ -80,12 +80,12 @@ static int post(struct side *s)
 {
 	s->posted = tool_now_ns();
 	return (s->hostbar ? hostbar_post(s->hostbar, &s->ticket) : nbar_post(s->group, &s->ticket))
-		       ? fail(s)
+		       ? host_fail(s)
 		       : 0;
 }
 
 /* Waits until all nodes of all processes have come here. Host-based nodes still answer peers. */
-static int meet(const struct bench_host *h, const struct side *side, uint32_t *met)
+static int host_meet(const struct bench_host *h, const struct side *side, uint32_t *met)
 {
 	struct measure *m = tool_measure;
 
@@ -111,14 +111,14 @@ static int open_side(struct side *s, uint32_t k)
 		.rank = s->rank,
 		.size = size,
 		.alg = NBFW_ALG_CUSTOM_NAME,
-		.plan_length = make_plan(&plan, s->rank, size, k),
+		.plan_length = host_make_plan(&plan, s->rank, size, k),
 		.plan = &plan.head,
 	};
 	struct nbar_endpoint *endpoint = &tool_measure->endpoint[s->node];
 
 	return (tool_measure->by_host ? hostbar_open(s->m->port, &attr, NULL, &s->hostbar, endpoint)
 				      : nbar_group_open(s->m->port, &attr, &s->group, endpoint))
-		       ? fail(s)
+		       ? host_fail(s)
 		       : 0;
 }
 
@@ -130,7 +130,7 @@ static int connect_side(struct side *s)
 	endpoint[!s->rank] = tool_measure->endpoint[s->other];
 	return (s->hostbar ? hostbar_connect(s->hostbar, endpoint)
 			   : nbar_group_connect(s->group, endpoint))
-		       ? fail(s)
+		       ? host_fail(s)
 		       : 0;
 }
 
@@ -145,7 +145,7 @@ static void close_side(struct side *s)
 }
 
 /* Tests the barrier of a node. True if it has ended. */
-static bool look(struct side *s, int *r)
+static bool host_look(struct side *s, int *r)
 {
 	const struct measure *m = tool_measure;
 	int done = test(s);
@@ -153,7 +153,7 @@ static bool look(struct side *s, int *r)
 	if (!done)
 		return false;
 	if (done < 0) {
-		*r = fail(s);
+		*r = host_fail(s);
 		return true;
 	}
 	if (s->left <= m->iters)
@@ -179,7 +179,7 @@ static int run_sides(const struct bench_host *h, struct side *side)
 		running = false;
 		for (uint32_t i = 0; i < h->count && !r; i++) {
 			if (side[i].left)
-				busy |= look(&side[i], &r);
+				busy |= host_look(&side[i], &r);
 			running |= side[i].left > 0;
 		}
 		if (!busy && __atomic_load_n(&tool_measure->failed, __ATOMIC_RELAXED))
@@ -191,7 +191,7 @@ static int run_sides(const struct bench_host *h, struct side *side)
 }
 
 /* Notes the time of a node alone, or of the member of a pair that sends first. */
-static void note(struct side *s, double *matrix)
+static void host_note(struct side *s, double *matrix)
 {
 	struct measure *m = tool_measure;
 	double typical = m->quantile == 0.5 ? stats_median(s->sample, m->iters)
@@ -222,18 +222,18 @@ static int measure_part(const struct bench_host *h, struct side *side, uint32_t 
 	}
 	for (uint32_t i = 0; i < h->count && !r; i++)
 		r = side[i].active ? open_side(&side[i], k) : 0;
-	r = r ? r : meet(h, NULL, met);
+	r = r ? r : host_meet(h, NULL, met);
 	for (uint32_t i = 0; i < h->count && !r; i++)
 		r = side[i].active ? connect_side(&side[i]) : 0;
-	r = r ? r : meet(h, NULL, met);
+	r = r ? r : host_meet(h, NULL, met);
 	r = r ? r : run_sides(h, side);
-	r = r ? r : meet(h, side, met);
+	r = r ? r : host_meet(h, side, met);
 	for (uint32_t i = 0; i < h->count; i++)
 		close_side(&side[i]);
-	r = r ? r : meet(h, NULL, met);
+	r = r ? r : host_meet(h, NULL, met);
 	for (uint32_t i = 0; i < h->count && !r; i++)
 		if (side[i].active)
-			note(&side[i], matrix);
+			host_note(&side[i], matrix);
 	return r;
 }
 
@@ -275,7 +275,7 @@ static int note_owners(const struct bench_host *h, struct side *side)
 		struct nbar_rep_nic_stat stat = { .pid = (uint32_t)getpid() };
 
 		if (!m->by_host && nbar_nic_stat(h->nics->name[side[i].node % h->nics->n], &stat))
-			return fail(&side[i]);
+			return host_fail(&side[i]);
 		m->owner[side[i].node] = stat.pid;
 	}
 	return 0;
@@ -291,7 +291,7 @@ int tool_profile_pair(struct tool_profile_pairs *pairs, uint32_t i, uint32_t j, 
 	int r = measure_round(pairs, k, swapped, false, matrix);
 
 	/* After this, all processes may read the time. */
-	return r ? r : meet(pairs->h, NULL, &pairs->met);
+	return r ? r : host_meet(pairs->h, NULL, &pairs->met);
 }
 
 /* Each process computes the clusters; the process of node 0 writes them for the bench. */
@@ -338,7 +338,7 @@ static int measure_all(struct tool_profile_pairs *round)
 
 	for (uint32_t i = 0; i < m->nodes; i++)
 		round->other[i] = i;
-	r = r ? r : meet(round->h, NULL, &round->met);
+	r = r ? r : host_meet(round->h, NULL, &round->met);
 	r = r ? r : measure_round(round, 1, false, true, m->self);
 	r = r ? r : measure_round(round, 1, false, false, m->alone);
 	if (!r)

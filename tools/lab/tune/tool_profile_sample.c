@@ -54,8 +54,8 @@ static int find_threshold(struct tool_profile_pairs *pairs, double *out)
 }
 
 /* Puts a node into the nearest cluster, or into a new one. */
-static int place(struct tool_profile_pairs *pairs, struct tool_profile_classes *c, uint32_t i,
-		 double threshold)
+static int sample_place(struct tool_profile_pairs *pairs, struct tool_profile_classes *c,
+			uint32_t i, double threshold)
 {
 	double nearest = INFINITY;
 
@@ -88,7 +88,7 @@ int tool_profile_sample(struct tool_profile_pairs *pairs, struct tool_profile_cl
 	c->n = 1;
 	c->of[0] = c->centre[0] = c->second[0] = 0;
 	for (uint32_t i = 1; i < tool_measure->nodes && !r; i++)
-		r = place(pairs, c, i, threshold);
+		r = sample_place(pairs, c, i, threshold);
 	for (uint32_t z = 0; z < c->n && !r; z++) {
 		if (c->second[z] != c->centre[z])
 			r = measure_further(pairs, c->centre[z], c->second[z]);

@@ -29,7 +29,7 @@ struct tune_options {
 	const char *profile, *hosts, *emit, *output;
 };
 
-static void usage(FILE *to)
+static void tune_usage(FILE *to)
 {
 	fputs("usage: nbar tune PROFILE [OPTION]...\n"
 	      "Composes the best barrier for a cluster from its profile and shows it: clusters,\n"
@@ -42,7 +42,7 @@ static void usage(FILE *to)
 	      to);
 }
 
-static int read_option(void *arg, int c, const char *value)
+static int tune_read_option(void *arg, int c, const char *value)
 {
 	struct tune_options *o = arg;
 
@@ -57,19 +57,19 @@ static int read_option(void *arg, int c, const char *value)
 	return option_text(&o->output, value);
 }
 
-static int parse(int argc, char **argv, struct tune_options *o, bool *help)
+static int tool_tune_parse(int argc, char **argv, struct tune_options *o, bool *help)
 {
 	int r;
 
 	*o = (struct tune_options){ .output = "-" };
-	r = option_each(argc, argv, 1, ":o:h", long_options, read_option, o, help);
+	r = option_each(argc, argv, 1, ":o:h", long_options, tune_read_option, o, help);
 	if (!r && !*help && optind + 1 != argc)
 		return tool_usage("name one profile");
 	o->profile = argv[optind];
 	return r;
 }
 
-static void show(const struct tool_hosts *h, const struct compose *c, double seconds)
+static void tune_show(const struct tool_hosts *h, const struct compose *c, double seconds)
 {
 	char name[NBAR_NAME_MAX];
 
@@ -93,7 +93,8 @@ static void show(const struct tool_hosts *h, const struct compose *c, double sec
 	       seconds, c->tried);
 }
 
-static int emit(const struct tune_options *o, const struct tool_hosts *h, const struct compose *c)
+static int tune_emit(const struct tune_options *o, const struct tool_hosts *h,
+		     const struct compose *c)
 {
 	const struct emit *kind = emit_find(o->emit);
 	struct output out;
@@ -124,9 +125,9 @@ int tool_tune(int argc, char **argv)
 	const char *why;
 	double begun;
 	bool help;
-	int r = parse(argc, argv, &o, &help);
+	int r = tool_tune_parse(argc, argv, &o, &help);
 
-	if (option_ends(r, help, usage))
+	if (option_ends(r, help, tune_usage))
 		return r;
 	r = tool_hosts_read(&h, o.profile, o.hosts);
 	if (r)
@@ -139,9 +140,9 @@ int tool_tune(int argc, char **argv)
 		double seconds = processor_s() - begun;
 
 		if (o.emit)
-			r = emit(&o, &h, &c);
+			r = tune_emit(&o, &h, &c);
 		else
-			show(&h, &c, seconds);
+			tune_show(&h, &c, seconds);
 		compose_free(&c);
 	}
 	tool_hosts_free(&h);

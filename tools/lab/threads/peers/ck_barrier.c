@@ -125,7 +125,7 @@ static const struct kind {
 static const struct kind *kind;
 
 /* Subscribes the calling thread: the barrier gives it a number. */
-static void subscribe(struct state *s)
+static void ck_subscribe(struct state *s)
 {
 	const ck_barrier_combining_state_t fresh = { ~0u };
 
@@ -165,7 +165,7 @@ int main(int argc, char **argv)
 	kind->begin();
 	for (uint32_t i = 0; i < loop.threads; i++) {
 		state[i].me = i;
-		subscribe(&state[i]);
+		ck_subscribe(&state[i]);
 	}
 	for (uint32_t i = 0; i < loop.threads; i++) {
 		r = pthread_create(&id[i], NULL, thread_main, &state[i]);
