@@ -164,7 +164,7 @@ OBJS += $(BUILD)/test/testbed/e2e/strangers.o $(BUILD)/test/testbed/e2e/clients.
 
 # What the firmware may need and include; the script asks for the flags of the units themselves. The map in
 # CONTRIBUTING.md and the tree agree. What runs the tests finds faults. A sanitizer changes none of this.
-TEST_LIST += $(if $(SAN),,testbed/firmware-check.sh testbed/map-check.sh testbed/gates.sh)
+TEST_LIST += $(if $(SAN),,testbed/firmware-check.sh testbed/map-check.sh testbed/house-check.sh testbed/gates.sh)
 export CFLAGS_FW = $(CFLAGS_fw)
 export CFLAGS_LIB = $(CFLAGS_lib)
 count: ## lines of product and tests, words of documents
