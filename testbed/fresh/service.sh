@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# service.sh USER: the README's commands that follow the installation of the packages, on two test
+# service.sh USER: the commands of packaging/README.md that follow the installation of the packages, on two test
 # hosts. On each host, the command lines of the systemd unit run as the unit's user, without
-# capabilities. Then USER starts mpirun: before and after USER becomes a member of the group nbar.
+# capabilities. Then USER starts mpirun: before and after USER becomes a member of
+# the group nbar, and without the module.
 # Called by test-packages.sh as root, in a minimal system without systemd.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -65,12 +66,11 @@ mpirun() {
 	$cluster exec head runuser -u "$user" -- env -u NBAR_RUN_DIR OMPI_MCA_pml=ob1 \
 		OMPI_MCA_btl=self,tcp OMPI_MCA_btl_tcp_if_include=eth0 OMPI_MCA_mpi_yield_when_idle=1 \
 		OMPI_MCA_plm_rsh_agent="$work/agent" OMPI_MCA_orte_tmpdir_base=/dev/shm OMPI_MCA_oob_tcp_if_include=eth0 \
-		OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mca_base_component_path=SYS_DEFAULT:USER_DEFAULT \
+		OMPI_MCA_hwloc_base_binding_policy=none \
 		PRTE_MCA_plm=ssh PRTE_MCA_plm_ssh_agent="$work/agent" PRTE_MCA_prte_tmpdir_base=/dev/shm \
 		PRTE_MCA_prte_if_include=eth0 PRTE_MCA_hwloc_default_binding_policy=none \
-		timeout 120 mpirun.openmpi -np 2 -H h0,h1 --mca coll_nbar_enable 1 --mca coll_nbar_where nic \
-		--mca coll_nbar_verbose 1 \
-		"$work/app" 2>&1
+		bash -c '. /usr/share/modules/init/bash; module use /usr/share/modulefiles; eval "$1"; shift; exec "$@"' login "$modules" \
+		timeout 120 mpirun.openmpi -np 2 -H h0,h1 --mca coll_nbar_where nic --mca coll_nbar_verbose 1 "$work/app" 2>&1
 }
 
 $cluster up 2 --wire none
@@ -87,6 +87,10 @@ offloaded() {
 	cat "$work/out"
 	[ "$(grep -c "^nbar: $1 barriers offloaded" "$work/out")" = 2 ]
 }
+modules='module load nbar'
 offloaded 0 # not yet a member
 adduser "$user" nbar
 offloaded '9[0-9]'
+modules='module load nbar; module unload nbar'
+mpirun >"$work/out"
+! grep nbar "$work/out"

@@ -29,9 +29,9 @@ python() {
 	inside "$1" newcomer "debian/tests/python"
 }
 
-# The commands that follow the installation, on two test hosts.
+# The commands of packaging/README.md that follow the installation, on two test hosts.
 service() {
-	inside "$1" root "apt-get install -y -qq --no-install-recommends iproute2 adduser &&
+	inside "$1" root "apt-get install -y -qq --no-install-recommends iproute2 adduser environment-modules &&
 		cd ~newcomer/nbar && testbed/fresh/service.sh newcomer"
 }
 

@@ -207,8 +207,6 @@ static void manual_pages(void **state)
 	for (const struct setting *s = settings_table; s->name; s++) {
 		if (s->where & SETTING_NICD)
 			option_in("firmware/platform/daemon/nbar-nicd.8", s);
-		if ((s->where & SETTING_BARED) && s->help)
-			option_in("firmware/platform/riscv/nbar-bared.8", s);
 		snprintf(key, sizeof(key), "%s", s->name);
 		if (s->where & SETTING_PROCESS)
 			require(strstr(page("hostlib/man/nbar.3"), key) != NULL,
