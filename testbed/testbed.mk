@@ -62,8 +62,8 @@ $(BUILD)/test_privileges: ALL_LDFLAGS += $(call wrap,prctl geteuid getuid getgid
 $(BUILD)/test_trace_ring: ALL_LDFLAGS += $(call wrap,calloc unlink posix_fallocate fchown fchmod mmap munmap close fclose)
 $(BUILD)/test_rundir: ALL_LDFLAGS += $(call wrap,geteuid fstat fchmod ftruncate pwrite)
 $(BUILD)/test_control_user: ALL_LDFLAGS += $(call wrap,getrlimit nanosleep accept4)
-$(BUILD)/test_control $(BUILD)/test_control_client: ALL_LDFLAGS += $(call wrap,calloc malloc free clock_gettime nanosleep getrlimit getsockopt sendmsg epoll_create1 epoll_ctl epoll_wait eventfd socket listen chmod pthread_create pthread_setname_np pthread_join pthread_cond_clockwait pthread_cond_signal pthread_mutex_lock pthread_mutex_unlock pthread_attr_init pthread_attr_destroy)
-$(BUILD)/test_control_client: ALL_LDFLAGS += $(call wrap,memfd_create getrandom)
+$(BUILD)/test_control $(BUILD)/test_control_client: ALL_LDFLAGS += $(call wrap,accept4 memfd_create calloc malloc free clock_gettime nanosleep getrlimit getsockopt sendmsg epoll_create1 epoll_ctl epoll_wait eventfd socket listen chmod pthread_create pthread_setname_np pthread_join pthread_cond_clockwait pthread_cond_signal pthread_mutex_lock pthread_mutex_unlock pthread_attr_init pthread_attr_destroy)
+$(BUILD)/test_control_client: ALL_LDFLAGS += $(call wrap,getrandom)
 
 # With the library that makes tags, if it is there.
 $(BUILD)/test/testbed/unit/wire/test_wire_auth.o: CFLAGS_test += $(if $(SODIUM),-DWIRES_SODIUM -Itestbed/unit/nic)

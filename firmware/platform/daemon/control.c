@@ -261,7 +261,7 @@ int control_start(struct nicd *d, const struct control_config *config, struct co
 	int rc;
 
 	if (!k) {
-		log_error("control sockets: no memory");
+		log_error("control sockets: %s", strerror(ENOMEM));
 		return -ENOMEM;
 	}
 	k->source = CONTROL_STOP;

@@ -68,11 +68,11 @@ static void remove_left_behind(void)
 {
 	DIR *d = opendir(NBAR_HOSTNIC_DIR);
 	struct rundir_socket s;
-	unsigned id, n = 0;
+	unsigned id = 0, n = 0;
 
 	for (struct dirent *e = d ? readdir(d) : NULL; e && n < LOOKS_MAX; e = readdir(d), n++) {
-		if (sscanf(e->d_name, NBAR_HOSTNIC_SOCKET, &id) != 1)
-			continue;
+		/* If the name has no id, that of the last one is not its name. */
+		(void)sscanf(e->d_name, NBAR_HOSTNIC_SOCKET, &id);
 		path_of(id, &s);
 		if (strcmp(s.path + sizeof(NBAR_HOSTNIC_DIR), e->d_name) == 0 &&
 		    kill((pid_t)(id >> ID_BITS), 0) < 0 && errno == ESRCH &&
@@ -167,8 +167,7 @@ static void turn_away(struct control_nic *at)
 	int spare = k->spare_fd, fd;
 
 	k->spare_fd = -1; /* before close(), as a child of fork() closes what spare_fd names */
-	if (spare >= 0)
-		close(spare);
+	close(spare);
 	fd = c ? accept4(at->fd, NULL, NULL, SOCK_CLOEXEC) : -1;
 	if (fd < 0) {
 		/* The whole system has no descriptor left. The client waits in the queue; do not

@@ -22,6 +22,7 @@
 #include "logged.h"
 
 #define THREADS_MAX 16u
+#define NOT_A_UID 123456u
 
 static struct world {
 	struct nicd nicd;
@@ -34,12 +35,15 @@ static struct world {
 	uint64_t clock, reads;   /* of the clock: ns, and how often the mailbox has read it */
 	int64_t blocks;          /* of memory that are in use */
 	uint32_t calls, fail_at; /* that can fail; the one that does, 0: none */
+	uint32_t zero_at;        /* the one whose descriptor is 0 */
+	uint32_t fds;            /* that were open before this world */
 	uint32_t alive, naps;
 	uint64_t napped_ns;
 	void (*at_nap)(void);
 	uint32_t uid; /* of the clients that connect */
 	struct rlimit limit;
-	uint32_t send_fails; /* sendmsg with a descriptor fails so often */
+	uint32_t memfds_fail; /* memfd_create fails so often */
+	uint32_t send_fails;  /* sendmsg with a descriptor fails so often */
 	int send_error;
 
 	uint32_t nthread;
@@ -62,6 +66,18 @@ static struct world {
 	struct timespec wait_end; /* until when the end of threads was waited for */
 } world;
 
+static uint32_t entries(const char *path)
+{
+	DIR *d = opendir(path);
+	uint32_t n = 0;
+
+	assert_non_null(d);
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n - 2;
+}
+
 /* --- calls --------------------------------------------------------------------------------- */
 
 static bool call_fails(int error)
@@ -70,6 +86,16 @@ static bool call_fails(int error)
 		return false;
 	errno = error;
 	return true;
+}
+
+/* The descriptor of a call: 0 is one like all others. */
+static int descriptor(int fd)
+{
+	if (!world.running || world.calls != world.zero_at || fd < 0)
+		return fd;
+	dup2(fd, 0);
+	close(fd);
+	return 0;
 }
 
 #define FALLIBLE(type, name, parameters, arguments, error, failed) \
@@ -82,9 +108,33 @@ static bool call_fails(int error)
 		return __real_##name arguments;                    \
 	}
 
-FALLIBLE(int, epoll_create1, (int flags), (flags), EMFILE, -1)
-FALLIBLE(int, eventfd, (unsigned n, int flags), (n, flags), EMFILE, -1)
-FALLIBLE(int, socket, (int family, int type, int protocol), (family, type, protocol), EMFILE, -1)
+static bool memory_fails(void)
+{
+	if (world.memfds_fail == 0)
+		return false;
+	world.memfds_fail--;
+	errno = EMFILE;
+	return true;
+}
+
+#define DESCRIPTOR(name, parameters, arguments)                       \
+	int __real_##name parameters;                                 \
+	int __wrap_##name parameters;                                 \
+	int __wrap_##name parameters                                  \
+	{                                                             \
+		bool memory = strcmp(#name, "memfd_create") == 0;     \
+                                                                      \
+		if (call_fails(EMFILE) || (memory && memory_fails())) \
+			return -1;                                    \
+		return descriptor(__real_##name arguments);           \
+	}
+
+DESCRIPTOR(epoll_create1, (int flags), (flags))
+DESCRIPTOR(eventfd, (unsigned n, int flags), (n, flags))
+DESCRIPTOR(socket, (int family, int type, int protocol), (family, type, protocol))
+DESCRIPTOR(accept4, (int fd, struct sockaddr *from, socklen_t *size, int flags),
+	   (fd, from, size, flags))
+DESCRIPTOR(memfd_create, (const char *name, unsigned flags), (name, flags))
 FALLIBLE(int, listen, (int fd, int n), (fd, n), EADDRINUSE, -1)
 FALLIBLE(int, chmod, (const char *path, mode_t mode), (path, mode), EPERM, -1)
 FALLIBLE(int, epoll_ctl, (int epoll, int op, int fd, struct epoll_event *ev), (epoll, op, fd, ev),
@@ -157,11 +207,12 @@ int __real_getsockopt(int fd, int level, int option, void *out, socklen_t *size)
 int __wrap_getsockopt(int fd, int level, int option, void *out, socklen_t *size);
 int __wrap_getsockopt(int fd, int level, int option, void *out, socklen_t *size)
 {
-	int rc = call_fails(EIO) ? -1 : __real_getsockopt(fd, level, option, out, size);
+	bool fails = call_fails(EIO);
+	int rc = __real_getsockopt(fd, level, option, out, size);
 
-	if (rc == 0 && option == SO_PEERCRED)
-		((struct ucred *)out)->uid = world.uid;
-	return rc;
+	if (option == SO_PEERCRED)
+		((struct ucred *)out)->uid = fails ? NOT_A_UID : world.uid;
+	return fails ? -1 : rc;
 }
 
 ssize_t __real_sendmsg(int fd, const struct msghdr *msg, int flags);
@@ -400,18 +451,6 @@ static void show_alive(void)
 	world.alive++;
 }
 
-static uint32_t entries(const char *path)
-{
-	DIR *d = opendir(path);
-	uint32_t n = 0;
-
-	assert_non_null(d);
-	while (readdir(d))
-		n++;
-	closedir(d);
-	return n - 2;
-}
-
 /* A world without a control thread. */
 static void world_begin(void)
 {
@@ -432,6 +471,7 @@ static void world_begin(void)
 	};
 
 	memset(&world, 0, sizeof(world));
+	world.fds = entries("/proc/self/fd");
 	users_delayed = false;
 	logged[0] = '\0';
 	world.clock = UINT64_C(5000000000);
@@ -486,6 +526,7 @@ static void world_end(void)
 	assert_int_equal(rmdir(world.run_dir), 0);
 	assert_int_equal(world.blocks, 0);
 	assert_int_equal(world.attrs, 0);
+	assert_int_equal(entries("/proc/self/fd"), world.fds);
 }
 
 static void daemon_ends(void)

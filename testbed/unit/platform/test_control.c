@@ -157,22 +157,42 @@ static void events_go_where_they_belong(void **state)
 /* One burst takes 64 clients; then others have their turn. */
 static void clients_come_in_bursts(void **state)
 {
-	int fd[70];
+	static const uint32_t row[][2] = { { 1, 1 }, { 64, 1 }, { 65, 2 }, { 128, 2 }, { 129, 3 } };
+	int fd[129];
 
 	(void)state;
 	assert_int_equal(control_begins(), 0);
 	control_runs();
-	world.waits = 0;
-	for (uint32_t i = 0; i < 70; i++)
-		fd[i] = connects(0);
-	control_runs();
-	assert_int_equal(world.control->nic[0].nclient, 70);
-	assert_int_equal(world.waits, 4); /* 64, 6, none, none */
-	assert_int_equal(world.control->user->nclient, 70);
-	for (uint32_t i = 0; i < 70; i++)
-		close(fd[i]);
-	users_run();
-	assert_int_equal(world.control->nic[0].nclient, 0);
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		world.waits = 0;
+		for (uint32_t n = 0; n < row[i][0]; n++)
+			fd[n] = connects(0);
+		control_runs();
+		assert_int_equal(world.control->nic[0].nclient, row[i][0]);
+		assert_int_equal(world.waits, row[i][1] + 2);
+		assert_int_equal(world.control->user->nclient, row[i][0]);
+		for (uint32_t n = 0; n < row[i][0]; n++)
+			close(fd[n]);
+		users_run();
+		assert_int_equal(world.control->nic[0].nclient, 0);
+	}
+	daemon_ends();
+}
+
+/* Of the sockets: the mode and the group, and nothing else. */
+static void rights_of_sockets(void **state)
+{
+	struct stat st;
+
+	(void)state;
+	world.config.group = getegid() == 0 ? 77 : getegid();
+	assert_int_equal(control_begins(), 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_int_equal(stat(control_path(world.control, i), &st), 0);
+		assert_int_equal(st.st_mode & 07777, 0640);
+		assert_int_equal(st.st_uid, geteuid());
+		assert_int_equal(st.st_gid, world.config.group);
+	}
 	daemon_ends();
 }
 
@@ -336,27 +356,43 @@ static void what_ends_when(void **state)
 
 /* --- calls that fail ----------------------------------------------------------------------- */
 
-/* The life of a daemon in which one call fails: it does not start, and says why; or it lives. In
- * both cases nothing is left. Returns false if fewer calls were made. */
-static bool life(uint32_t fail_at)
+/* The life of a daemon in which one call fails: it does not start, and says why in one line; or it
+ * lives. Nothing is left. Or one call makes descriptor 0. Returns false if fewer calls were made.
+ */
+static bool life(uint32_t fail_at, uint32_t zero_at)
 {
-	uint32_t fds = entries("/proc/self/fd");
-	int fd[4], rc;
+	int fd[4], rc, in = dup(STDIN_FILENO);
+	struct stat got, want;
 
 	world_begin();
 	world.fail_at = fail_at;
+	world.zero_at = zero_at;
 	rc = control_begins();
-	require((rc < 0) == (logged[0] != '\0'), "call %u: %d, \"%s\"", fail_at, rc, logged);
-	if (rc == 0) {
+	if (rc < 0) {
+		const char *end = strchr(logged, '\n');
+
+		require(end && !end[1], "call %u: \"%s\"", fail_at, logged);
+		require(strstr(logged, strerror(-rc)) == end - strlen(strerror(-rc)), "call %u: %s",
+			fail_at, logged);
+	} else {
+		require(logged[0] == '\0', "call %u: \"%s\"", fail_at, logged);
 		for (uint32_t i = 0; i < 4; i++) {
 			world.uid = 100 + i / 2;
 			fd[i] = connects(i % 2);
 			all_run();
+			for (const struct control_user *u = world.control->user; u; u = u->next)
+				assert_int_not_equal(u->uid, NOT_A_UID);
 			asks(fd[i], NBAR_OP_NIC_STAT, NULL, 0);
 			all_run();
 			asks(fd[i], NBAR_OP_PORT_OPEN,
 			     &(struct nbar_req_port_open){ .port = NBAR_PORT_ANY }, 8);
 			all_run();
+			/* Whoever was not refused has a page. */
+			while ((rc = answered(fd[i])) == 0)
+				continue;
+			require(rc != NO_REPLY || fail_at ||
+					world.nicd.nic[i % 2]->device.nopen == 1 + i / 2,
+				"call %u", zero_at);
 		}
 		for (uint32_t i = 0; i < 4; i += 3)
 			close(fd[i]);
@@ -367,9 +403,15 @@ static bool life(uint32_t fail_at)
 		for (uint32_t i = 1; i < 3; i++)
 			close(fd[i]);
 	}
+	/* What took the place of stdin is closed. */
+	assert_int_equal(fstat(in, &want), 0);
+	if (fstat(STDIN_FILENO, &got) == 0)
+		assert_true(got.st_dev == want.st_dev && got.st_ino == want.st_ino);
+	dup2(in, STDIN_FILENO);
+	world.fds--;
+	close(in);
 	world_end();
-	require(entries("/proc/self/fd") == fds, "call %u: descriptors are left", fail_at);
-	return world.calls >= fail_at;
+	return world.calls >= fail_at + zero_at;
 }
 
 static void a_failed_call_leaves_nothing_behind(void **state)
@@ -377,7 +419,18 @@ static void a_failed_call_leaves_nothing_behind(void **state)
 	uint32_t n = 1;
 
 	(void)state;
-	while (life(n))
+	while (life(n, 0))
+		n++;
+	assert_in_range(n, 50, 500);
+}
+
+/* A daemon may be started without stdin. */
+static void descriptor_0_is_one_like_others(void **state)
+{
+	uint32_t n = 1;
+
+	(void)state;
+	while (life(0, n))
 		n++;
 	assert_in_range(n, 50, 500);
 }
@@ -392,11 +445,13 @@ int main(void)
 		TEST(signs_of_life),
 		TEST(events_go_where_they_belong),
 		TEST(clients_come_in_bursts),
+		TEST(rights_of_sockets),
 		TEST(each_user_has_a_thread),
 		TEST(sockets_are_counted_until_they_are_closed),
 		TEST(a_refusal_is_sent),
 		TEST(what_ends_when),
 		cmocka_unit_test(a_failed_call_leaves_nothing_behind),
+		cmocka_unit_test(descriptor_0_is_one_like_others),
 	};
 
 	return cmocka_run_group_tests_name("control", tests, NULL, NULL);

@@ -13,19 +13,6 @@
 
 #include "nbar_hostnic.h"
 
-static uint32_t memfds_fail;
-
-int __real_memfd_create(const char *name, unsigned flags);
-int __wrap_memfd_create(const char *name, unsigned flags);
-int __wrap_memfd_create(const char *name, unsigned flags)
-{
-	if (memfds_fail == 0)
-		return __real_memfd_create(name, flags);
-	memfds_fail--;
-	errno = EMFILE;
-	return -1;
-}
-
 static const uint32_t *draws; /* what getrandom gives, if this is not NULL */
 
 ssize_t __real_getrandom(void *out, size_t size, unsigned flags);
@@ -43,7 +30,6 @@ ssize_t __wrap_getrandom(void *out, size_t size, unsigned flags)
 static int begin(void **state)
 {
 	(void)state;
-	memfds_fail = 0;
 	draws = NULL;
 	world_begin();
 	return 0;
@@ -286,9 +272,9 @@ static void idle_clients_make_room(void **state)
 		world.uid = 8;
 		for (uint32_t n = 0; n < row[i].idle; n++)
 			fd[n] = comes(n % 2);
-		memfds_fail = row[i].fails;
+		world.memfds_fail = row[i].fails;
 		assert_int_equal(opens_port(fd[8]), row[i].status);
-		memfds_fail = 0;
+		world.memfds_fail = 0;
 		assert_int_equal(world.naps, row[i].naps);
 		assert_int_equal(world.napped_ns, row[i].naps * UINT64_C(2000000));
 		for (uint32_t n = 0; n < row[i].idle; n++) {
@@ -317,11 +303,11 @@ static void a_request_that_waits_is_not_alone(void **state)
 	for (uint32_t i = 0; i < 2; i++) {
 		int fd = comes(0), idle = comes(1);
 
-		memfds_fail = 9;
+		world.memfds_fail = 9;
 		world.at_nap = i == 0 ? drops_the_asker : the_daemon_ends;
 		opens_port(fd);
-		assert_int_equal(memfds_fail, 8);
-		memfds_fail = 0;
+		assert_int_equal(world.memfds_fail, 8);
+		world.memfds_fail = 0;
 		world.at_nap = NULL;
 		close(fd);
 		close(idle);
@@ -636,8 +622,8 @@ static void sockets_of_killed_processes_are_removed(void **state)
 		assert_int_equal(access(path[i], F_OK), row[i].kept ? 0 : -1);
 		unlink(path[i]);
 	}
-	close(fd[2]);
 	end_program(state);
+	close(fd[2]);
 }
 
 /* A name is drawn 16 times. */
