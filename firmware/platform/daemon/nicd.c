@@ -24,7 +24,6 @@
 /* The longest sleep. A host doubts a NIC without a sign of life. */
 #define SLEEP_MAX_NS UINT64_C(100000000)
 #define PASSES_A_CALL 16u
-#define DOZE_MIN_NS UINT64_C(10000)
 /* After all groups have failed, peers have some pull intervals to send PULLs, and the NIC sends its
  * remaining frames for a bounded time. */
 #define STOP_NS UINT64_C(5000000)
@@ -300,9 +299,7 @@ static uint64_t wake_at(const struct nicd *d, uint64_t now, uint64_t idle_ns)
 
 	/* Some wire wakes nobody. The nap grows with the time without work, so a frame that comes
 	 * soon waits only briefly. */
-	if (d->naps && nap < DOZE_MIN_NS)
-		until = now + DOZE_MIN_NS;
-	else if (d->naps)
+	if (d->naps)
 		until = now + (nap < NICD_DOZE_MAX_NS ? nap : NICD_DOZE_MAX_NS);
 	for (uint32_t i = 0; i < d->nnic; i++) {
 		next = nbnic_device_next(&d->nic[i]->device);
@@ -391,6 +388,5 @@ void nicd_fini(struct nicd *d)
 		free(n);
 	}
 	d->nnic = 0;
-	if (d->mailbox.bell >= 0)
-		close(d->mailbox.bell);
+	close(d->mailbox.bell);
 }

@@ -6,6 +6,7 @@
 #include "unit/unit.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <poll.h>
@@ -26,12 +27,74 @@ static struct mailbox mailbox;
 static struct waker waker;
 static struct nbar_page page;
 
+static uint32_t calls, fail_at; /* that can fail; the one that does */
+static int64_t blocks;
+static bool steps;            /* futex wakes are noted, and wake nobody */
+static int nwoken, woken_max; /* what the next wakes say; the limit that the last had */
+static uint32_t *woken_word;
+static void (*at_futex)(void);
+
+static bool call_fails(int error)
+{
+	if (++calls != fail_at)
+		return false;
+	errno = error;
+	return true;
+}
+
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size)
+{
+	void *block = call_fails(ENOMEM) ? NULL : __real_calloc(n, size);
+
+	__atomic_fetch_add(&blocks, block != NULL, __ATOMIC_RELAXED);
+	return block;
+}
+
+void __real_free(void *block);
+void __wrap_free(void *block);
+void __wrap_free(void *block)
+{
+	__atomic_fetch_sub(&blocks, block != NULL, __ATOMIC_RELAXED);
+	__real_free(block);
+}
+
+int __real_socketpair(int family, int type, int protocol, int fd[2]);
+int __wrap_socketpair(int family, int type, int protocol, int fd[2]);
+int __wrap_socketpair(int family, int type, int protocol, int fd[2])
+{
+	return call_fails(EMFILE) ? -1 : __real_socketpair(family, type, protocol, fd);
+}
+
+long __real_syscall(long number, uint32_t *word, int op, int n, void *t, void *two, int three);
+long __wrap_syscall(long number, uint32_t *word, int op, int n, void *t, void *two, int three);
+long __wrap_syscall(long number, uint32_t *word, int op, int n, void *t, void *two, int three)
+{
+	void (*now)(void) = at_futex;
+
+	if (!steps)
+		return __real_syscall(number, word, op, n, t, two, three);
+	assert_true(number == SYS_futex && op == FUTEX_WAKE);
+	woken_word = word;
+	woken_max = n;
+	at_futex = NULL;
+	if (now)
+		now();
+	return nwoken;
+}
+
 static int begin(void **state)
 {
 	(void)state;
 	mailbox = (struct mailbox){ 0 };
 	mailbox_share(&mailbox, nicd_clock); /* calls run in the caller */
 	waker = (struct waker){ .fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) };
+	steps = false;
+	nwoken = 0;
+	calls = fail_at = 0;
+	blocks = 0;
+	at_futex = NULL;
 	return 0;
 }
 
@@ -39,6 +102,7 @@ static int end(void **state)
 {
 	(void)state;
 	close(waker.fd);
+	assert_int_equal(blocks, 0);
 	return 0;
 }
 
@@ -150,6 +214,11 @@ static void sockets_are_limited(void **state)
 		assert_true(fd[i] >= 0);
 	}
 	assert_int_equal(wakes_events_make(w, &mailbox, NBAR_EVENTS_MAX, 9), -ENOSPC);
+	/* Another socket of the same cell takes none more. */
+	close(fd[5]);
+	fd[5] = wakes_events_make(w, &mailbox, 5, 0);
+	assert_true(fd[5] >= 0);
+	assert_int_equal(wakes_events(w), NBAR_EVENTS_MAX);
 	for (uint32_t i = 0; i < NBAR_EVENTS_MAX; i++)
 		close(fd[i]);
 	wakes_end(w);
@@ -243,6 +312,218 @@ static void no_wake_is_lost(void **state)
 	pthread_join(wakes, NULL);
 }
 
+/* --- step by step -------------------------------------------------------------------------- */
+
+static const uint32_t cells[] = { 0, 1, 63, 64, NBAR_GROUPS_MAX - 1 };
+#define NCELLS (sizeof(cells) / sizeof(cells[0]))
+
+static struct wakes *port[2];
+static int sock[2][NCELLS];
+
+static int begin_steps(void **state)
+{
+	begin(state);
+	steps = true;
+	for (uint32_t p = 0; p < 2; p++) {
+		port[p] = wakes_new(&waker, &page);
+		for (size_t i = 0; i < NCELLS; i++)
+			sock[p][i] = wakes_events_make(port[p], &mailbox, cells[i], 9);
+	}
+	return 0;
+}
+
+static int end_steps(void **state)
+{
+	char byte;
+
+	for (uint32_t p = 0; p < 2; p++)
+		wakes_end(port[p]);
+	waker_serve(&waker);
+	for (uint32_t p = 0; p < 2; p++)
+		for (size_t i = 0; i < NCELLS; i++) {
+			assert_int_equal(recv(sock[p][i], &byte, 1, MSG_DONTWAIT), 0);
+			close(sock[p][i]);
+		}
+	return end(state);
+}
+
+/* How often the waker was woken since the last call. */
+static uint64_t waker_woken(void)
+{
+	uint64_t n = 0;
+
+	(void)!read(waker.fd, &n, sizeof(n));
+	return n;
+}
+
+/* The waker serves its list, and wakes the poller of just this cell of each of these ports. */
+static void wakes_just(uint32_t ports, size_t cell)
+{
+	char byte;
+
+	waker_serve(&waker);
+	for (uint32_t p = 0; p < 2; p++)
+		for (size_t i = 0; i < NCELLS; i++)
+			require(recv(sock[p][i], &byte, 1, MSG_DONTWAIT) ==
+					(ports >> p & 1 && i == cell ? 1 : -1),
+				"port %u, cell %u", p, cells[i]);
+}
+
+/* A pass wakes the word of the cell; the poller is left to the waker, which wakes all others. */
+static void each_cell_has_its_poller(void **state)
+{
+	(void)state;
+	for (uint32_t p = 0; p < 2; p++)
+		for (size_t i = 0; i < NCELLS; i++) {
+			wakes_wake(port[p], cells[i]);
+			assert_ptr_equal(woken_word, &page.completion[cells[i]].wake);
+			assert_int_equal(woken_max, WAKES_MAX);
+			assert_int_equal(waker_woken(), 1);
+			wakes_just(1 << p, i);
+			assert_ptr_equal(woken_word, &page.completion[cells[i]].wake);
+			assert_int_equal(woken_max, INT_MAX);
+			assert_int_equal(waker_woken(), 0);
+		}
+	/* Both ports: the waker is woken once. */
+	wakes_wake(port[0], cells[2]);
+	wakes_wake(port[1], cells[2]);
+	assert_int_equal(waker_woken(), 1);
+	wakes_just(3, 2);
+}
+
+/* Without a poller, the waker has work only if the pass has woken as many as it may. */
+static void more_sleepers_than_a_pass_wakes(void **state)
+{
+	(void)state;
+	for (nwoken = 0; nwoken <= WAKES_MAX; nwoken++) {
+		wakes_wake(port[0], 7);
+		assert_int_equal(waker_woken(), nwoken == WAKES_MAX);
+	}
+	nwoken = 0;
+	wakes_just(0, 0);
+	assert_ptr_equal(woken_word, &page.completion[7].wake);
+	assert_int_equal(woken_max, INT_MAX);
+}
+
+static void wakes_another(void)
+{
+	wakes_wake(port[0], cells[1]); /* the waker is behind it */
+}
+
+static void drops_one(void)
+{
+	wakes_events_drop(port[0], &mailbox, cells[4]);
+}
+
+static void ends_it(void)
+{
+	wakes_end(port[0]);
+}
+
+/* What comes while the waker is at the same port is left for another round, which it begins. */
+static void nothing_is_lost_meanwhile(void **state)
+{
+	char byte;
+
+	(void)state;
+	wakes_wake(port[0], cells[3]);
+	waker_woken();
+	at_futex = wakes_another;
+	wakes_just(1, 3);
+	assert_int_equal(waker_woken(), 1);
+	wakes_just(1, 1);
+	assert_int_equal(waker_woken(), 0);
+	wakes_wake(port[0], cells[1]);
+	waker_woken();
+	at_futex = drops_one;
+	wakes_just(1, 1);
+	assert_int_equal(waker_woken(), 1);
+	assert_int_equal(recv(sock[0][4], &byte, 1, MSG_DONTWAIT), -1);
+	waker_serve(&waker);
+	assert_int_equal(recv(sock[0][4], &byte, 1, MSG_DONTWAIT), 0);
+	assert_int_equal(wakes_events(port[0]), NCELLS - 1);
+	wakes_wake(port[0], cells[1]);
+	waker_woken();
+	at_futex = ends_it;
+	waker_serve(&waker);
+	assert_int_equal(recv(sock[0][1], &byte, 1, MSG_DONTWAIT), 1);
+	assert_int_equal(waker_woken(), 1);
+	waker_serve(&waker);
+	assert_int_equal(recv(sock[0][1], &byte, 1, MSG_DONTWAIT), 0);
+	wakes_end(port[1]);
+	waker_serve(&waker);
+	for (size_t i = 0; i < 2 * NCELLS; i++)
+		close(sock[i / NCELLS][i % NCELLS]);
+}
+
+static void without_a_waker_all_are_woken(void **state)
+{
+	struct wakes *w = wakes_new(NULL, &page);
+
+	(void)state;
+	wakes_wake(w, 5);
+	assert_ptr_equal(woken_word, &page.completion[5].wake);
+	assert_int_equal(woken_max, INT_MAX);
+	wakes_end(w);
+	assert_int_equal(waker_woken(), 0);
+}
+
+/* A socket that cannot be made: the earlier one stays, and nothing else. */
+static void what_fails_leaves_nothing_behind(void **state)
+{
+	static const int errors[] = { ENOMEM, ENOMEM, EMFILE };
+	struct wakes *w;
+	int fd, spare;
+
+	(void)state;
+	fail_at = calls + 1;
+	assert_null(wakes_new(&waker, &page));
+	for (uint32_t had = 0; had < 2; had++)
+		for (uint32_t i = had; i < 3; i++) {
+			w = wakes_new(&waker, &page);
+			fd = had ? wakes_events_make(w, &mailbox, 3, 1) : -1;
+			spare = dup(STDIN_FILENO);
+			close(spare);
+			fail_at = calls + 1 + i - had;
+			assert_int_equal(wakes_events_make(w, &mailbox, 3, 1), -errors[i]);
+			assert_int_equal(wakes_events(w), had);
+			assert_int_equal(dup(STDIN_FILENO), spare);
+			close(spare);
+			wakes_wake(w, 3);
+			waker_serve(&waker);
+			if (had) {
+				assert_true(readable(fd));
+				close(fd);
+			}
+			wakes_end(w);
+			waker_serve(&waker);
+		}
+}
+
+/* Our end holds few messages, sends none to itself, and is closed on exec. */
+static void a_poller_that_does_not_read(void **state)
+{
+	struct wakes *w = wakes_new(NULL, &page);
+	int fd = wakes_events_make(w, &mailbox, 3, 1);
+	uint32_t n = 0;
+	char byte;
+
+	(void)state;
+	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	assert_true(fcntl(fd, F_GETFL) & O_NONBLOCK);
+	for (uint32_t i = 0; i < 1000; i++)
+		wakes_wake(w, 3);
+	while (recv(fd, &byte, 1, 0) == 1)
+		n++;
+	assert_in_range(n, 1, 20);
+	assert_int_equal(send(fd, "", 1, MSG_NOSIGNAL), -1);
+	close(fd);
+	wakes_wake(w, 3); /* no signal */
+	wakes_end(w);
+}
+
+#define STEPS(name) cmocka_unit_test_setup_teardown(name, begin_steps, end_steps)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -251,6 +532,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(sockets_are_limited, begin, end),
 		cmocka_unit_test_setup_teardown(without_a_waker, begin, end),
 		cmocka_unit_test_setup_teardown(no_wake_is_lost, begin, end),
+		STEPS(each_cell_has_its_poller),
+		STEPS(more_sleepers_than_a_pass_wakes),
+		cmocka_unit_test_setup_teardown(nothing_is_lost_meanwhile, begin_steps, end),
+		STEPS(without_a_waker_all_are_woken),
+		cmocka_unit_test_setup_teardown(what_fails_leaves_nothing_behind, begin, end),
+		cmocka_unit_test_setup_teardown(a_poller_that_does_not_read, begin, end),
 	};
 
 	return cmocka_run_group_tests_name("wakes", tests, NULL, NULL);
