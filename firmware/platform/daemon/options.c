@@ -105,37 +105,32 @@ static int options_own_take(void *arg, const struct setting *s, const char *text
 	struct setting number = *s;
 	int rc;
 
-	switch (s->type) {
-	case SETTING_NIC:
+	if (s->type == SETTING_NIC)
 		return nic_add(o, text);
-	case SETTING_NICS:
+	if (s->type == SETTING_TUNE)
+		return tune_load("--tune", text, &o->tune);
+	if (s->type == SETTING_KEY_FILE)
+		return wire_auth_load("--key-file", text, &o->auth);
+	if (s->type == SETTING_CONFIG)
+		return config_file_read(text, config_take, p);
+	if (s->type == SETTING_NICS) {
 		number.type = SETTING_NUMBER;
 		rc = settings_option(&p->reader, &number, text);
 		for (; rc == 0 && o->set.nics > 0; o->set.nics--)
 			rc = nic_add(o, "");
 		return rc;
-	case SETTING_TUNE:
-		return tune_load("--tune", text, &o->tune);
-	case SETTING_KEY_FILE:
-		return wire_auth_load("--key-file", text, &o->auth);
-	case SETTING_CONFIG:
-		return config_file_read(text, config_take, p);
-	case SETTING_CHECK:
-		p->check = true;
-		return 0;
-	case SETTING_ALGS:
-		options_list_algs();
-		break;
-	case SETTING_WIRES:
-		options_list_wires();
-		break;
-	case SETTING_VERSION:
-		options_version();
-		break;
-	default:
-		options_help();
 	}
-	return 1;
+	if (s->type == SETTING_CHECK)
+		p->check = true;
+	else if (s->type == SETTING_ALGS)
+		options_list_algs();
+	else if (s->type == SETTING_WIRES)
+		options_list_wires();
+	else if (s->type == SETTING_VERSION)
+		options_version();
+	else
+		options_help();
+	return s->type != SETTING_CHECK;
 }
 
 /* Checks options that depend on each other, and sets their defaults. */

@@ -215,28 +215,24 @@ int settings_read(const struct settings_reader *r, const struct setting *s, cons
 	unsigned long n;
 	int rc;
 
-	switch (s->type) {
-	case SETTING_NUMBER:
-	case SETTING_OCTAL:
-		rc = read_number(s, s->type == SETTING_OCTAL ? 8 : 10, label, text, &n);
-		if (rc == 0 && s->size == sizeof(uint32_t))
-			*(uint32_t *)field = (uint32_t)n;
-		else if (rc == 0)
-			*(uint64_t *)field = (uint64_t)n * s->unit;
-		return rc;
-	case SETTING_WORD:
+	if (s->type == SETTING_WORD)
 		return read_word(s, label, text, field);
-	case SETTING_NAME:
+	if (s->type == SETTING_NAME)
 		return settings_name(label, text, r->out->name);
-	case SETTING_DIR:
+	if (s->type == SETTING_DIR)
 		return settings_text(s->name, text, r->out->run_dir, sizeof(r->out->run_dir));
-	case SETTING_USER:
+	if (s->type == SETTING_USER)
 		return read_user(s, label, text, r->out);
-	case SETTING_GROUP:
+	if (s->type == SETTING_GROUP)
 		return read_group(s, label, text, &r->out->group);
-	default:
+	if (s->type >= SETTING_NIC)
 		return r->own(r->arg, s, text);
-	}
+	rc = read_number(s, s->type == SETTING_OCTAL ? 8 : 10, label, text, &n);
+	if (rc == 0 && s->size == sizeof(uint32_t))
+		*(uint32_t *)field = (uint32_t)n;
+	else if (rc == 0)
+		*(uint64_t *)field = (uint64_t)n * s->unit;
+	return rc;
 }
 
 int settings_option(const struct settings_reader *r, const struct setting *s, const char *text)

@@ -27,8 +27,9 @@ static int take(const char *name, const char *text)
 
 static void refused(const struct setting *s, const char *text)
 {
-	const struct settings before = out;
+	struct settings before;
 
+	memcpy(&before, &out, sizeof(out)); /* padding, too */
 	require(settings_option(&reader, s, text) == -EINVAL, "%s %s", s->name, text);
 	assert_memory_equal(&out, &before, sizeof(out));
 }

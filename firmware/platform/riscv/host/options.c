@@ -113,26 +113,24 @@ static int host_options_own_take(void *arg, const struct setting *s, const char 
 {
 	struct options *o = arg;
 
-	switch (s->type) {
-	case SETTING_WIRE:
+	if (s->type == SETTING_WIRE)
 		return wire_set(o, text);
-	case SETTING_MAC:
+	if (s->type == SETTING_MAC)
 		return mac_set(o, text);
-	case SETTING_QEMU:
+	if (s->type == SETTING_QEMU)
 		return settings_text("qemu", text, o->qemu, sizeof(o->qemu));
-	case SETTING_IMAGE:
+	if (s->type == SETTING_IMAGE)
 		return settings_text("image", text, o->image, sizeof(o->image));
-	case SETTING_KEY_FILE:
+	if (s->type == SETTING_KEY_FILE) {
 		log_error("--key-file: frames of this NIC cannot have tags; only nbar-nicd and "
 			  "in-process NICs make them");
 		return -EINVAL;
-	case SETTING_VERSION:
-		printf("nbar-bared " NBAR_VERSION_TEXT "\n");
-		return 1;
-	default:
-		help();
-		return 1;
 	}
+	if (s->type == SETTING_VERSION)
+		printf("nbar-bared " NBAR_VERSION_TEXT "\n");
+	else
+		help();
+	return 1;
 }
 
 int options_parse(int argc, char **argv, struct options *o)
