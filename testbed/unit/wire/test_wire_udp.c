@@ -161,6 +161,17 @@ static void other_family(void **state)
 	assert_true(udp_transmit(a, &none, &t));
 	assert_int_equal(a->errors, 2);
 	assert_int_equal(a->refused, 0);
+	for (uint32_t version = 0; version < 256; version++)
+		for (uint32_t i = 0; i < 2; i++) {
+			const struct udp_wire w = { .family = i ? AF_INET6 : AF_INET };
+			union udp_name name;
+
+			six.byte[0] = (uint8_t)version;
+			assert_int_equal(addr_unpack(&w, &six, &name),
+					 version == 4 && !i  ? sizeof(name.in)
+					 : version == 6 && i ? sizeof(name.in6)
+							     : 0);
+		}
 }
 
 /* Peers do not send the number of an interface: it is that of our own link-local address. */
