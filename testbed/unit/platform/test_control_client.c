@@ -224,7 +224,7 @@ static void turns(void **state)
 static void descriptors_are_counted(void **state)
 {
 	struct nbar_req_group_events events;
-	int fd = comes(0);
+	int fd = comes(0), other;
 	const struct control_user *u = world.control->user;
 
 	(void)state;
@@ -238,14 +238,19 @@ static void descriptors_are_counted(void **state)
 	}
 	assert_int_equal(status_of(fd, NBAR_OP_GROUP_CLOSE, &events, sizeof(events)), 0);
 	assert_int_equal(u->nfd, 6);
+	world.uid++;
+	other = comes(0);
 	world.limit.rlim_cur = 2 * (4 + u->nfd) + world.control->fds_own - 8; /* all are taken */
 	events.cell = opens_group(fd);
 	assert_int_equal(status_of(fd, NBAR_OP_GROUP_EVENTS, &events, sizeof(events)),
 			 -NBAR_EMFILE);
 	assert_int_equal(u->nfd, 6);
-	world.limit.rlim_cur += 2; /* one is left */
+	assert_int_equal(world.naps, 0);
+	assert_int_equal(stat_of(other), 0); /* it gives nothing to a user who has its share */
+	world.limit.rlim_cur += 2;           /* one is left */
 	assert_int_equal(status_of(fd, NBAR_OP_GROUP_EVENTS, &events, sizeof(events)), 0);
 	close(fd);
+	close(other);
 }
 
 /* Without a descriptor for the page, a request waits until idle clients have been closed. */
@@ -369,9 +374,10 @@ static void a_descriptor_that_cannot_be_sent(void **state)
 static void only_idle_clients_are_dropped(void **state)
 {
 	struct nbar_req_port_attach attach = { 0 };
-	int fd[4];
+	int fd[5];
 
 	(void)state;
+	fd[4] = comes(1); /* the oldest of all */
 	for (uint32_t i = 0; i < 4; i++)
 		fd[i] = comes(0);
 	assert_int_equal(opens_port(fd[0]), 0);
@@ -388,6 +394,10 @@ static void only_idle_clients_are_dropped(void **state)
 	control_make_room(&world.control->nic[0]);
 	all_run();
 	assert_int_equal(answered(fd[3]), ENDED);
+	assert_int_equal(answered(fd[4]), NO_REPLY);
+	assert_true(control_drop_idle(world.control, NULL));
+	all_run();
+	assert_int_equal(answered(fd[4]), ENDED);
 	assert_true(control_drop_idle(world.control, NULL));
 	assert_false(control_drop_idle(world.control, NULL));
 	all_run();
@@ -395,7 +405,7 @@ static void only_idle_clients_are_dropped(void **state)
 	world.control->nic[0].nclient -= CONTROL_CLIENTS_MAX - 4;
 	assert_int_equal(stat_of(fd[0]), 0);
 	assert_int_equal(stat_of(fd[1]), 0);
-	for (uint32_t i = 0; i < 4; i++)
+	for (uint32_t i = 0; i < 5; i++)
 		close(fd[i]);
 }
 
@@ -553,6 +563,21 @@ static void a_socket_of_its_user_alone(void **state)
 	close(fd);
 }
 
+/* Another process learns that this one has no descriptor for it. */
+static void a_program_without_descriptors(void **state)
+{
+	int fd, got;
+
+	(void)state;
+	world.fail_at = world.calls + 1;
+	fd = comes_by_id();
+	assert_int_equal(answered_fd(fd, &got), -NBAR_EMFILE);
+	assert_int_equal(got, -1);
+	assert_int_equal(answered(fd), ENDED);
+	close(fd);
+	assert_true(world.control->spare_fd >= 0);
+}
+
 /* In a child of fork(), all descriptors of the NIC are closed. */
 static void a_child_closes_all(void **state)
 {
@@ -687,6 +712,7 @@ int main(void)
 		PROGRAM(a_program_uses_its_nic),
 		PROGRAM(it_is_asked_again),
 		PROGRAM(a_socket_of_its_user_alone),
+		PROGRAM(a_program_without_descriptors),
 		PROGRAM(a_child_closes_all),
 		cmocka_unit_test(sockets_of_killed_processes_are_removed),
 		cmocka_unit_test(names_that_are_taken),
