@@ -40,6 +40,7 @@ $(BUILD)/test_hostlib_faults: ALL_LDFLAGS += $(call wrap,malloc calloc aligned_a
 $(BUILD)/test_file: ALL_LDFLAGS += $(call wrap,read)
 $(BUILD)/test_trace: ALL_LDFLAGS += $(call wrap,fstat)
 $(BUILD)/test_fit: ALL_LDFLAGS += $(call wrap,malloc)
+$(BUILD)/test_option: ALL_LDFLAGS += $(call wrap,isatty clock_gettime)
 $(BUILD)/test_flats: ALL_LDFLAGS += $(call wrap,calloc)
 $(BUILD)/test_stat: ALL_LDFLAGS += $(call wrap,opendir)
 $(BUILD)/test_stat_loop: ALL_LDFLAGS += $(call wrap,realloc clock_gettime time isatty ioctl nbar_nic_stat nbar_nic_latency nbar_nic_groups nbar_nic_group_stats nbar_error)
