@@ -140,6 +140,19 @@ static void addresses(void **state)
 	assert_string_not_equal(text, end[2].wire->text);
 	assert_memory_equal(text, "ring:", 5);
 	assert_int_equal(wire_ring_ops.wakes(end[0].wire), -1);
+	for (uint32_t at = 12; at < NBNIC_ADDR_SIZE; at++)
+		assert_int_equal(end[1].wire->addr.byte[at], 0);
+}
+
+/* Frames that were under way when the last NIC ended reach no later NIC. */
+static void starts_anew(void **state)
+{
+	assert_true(send_to(0, 1) && send_to(0, 2));
+	assert_int_equal(poll_end(0, 1), 1);
+	teardown(state);
+	setup(state); /* polls each NIC, and expects nothing */
+	assert_true(send_to(0, 1));
+	assert_int_equal(poll_end(0, 8), 1);
 }
 
 static void without_memory(void **state)
@@ -160,7 +173,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(each_frame_has_its_nic), TEST(full_queue),
 		TEST(frames_to_nobody),       TEST(addresses),
-		TEST(without_memory),
+		TEST(without_memory),         TEST(starts_anew),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,7 +17,7 @@ static int fallocate_or_fail(int fd, off_t offset, off_t length)
 
 #include "shm.c"
 
-#include "unit/unit.h"
+#include "unit/glue/said.h"
 
 static char folder[] = "/tmp/nbar-shm-XXXXXX";
 
@@ -232,14 +232,66 @@ static void cleans(void **state)
 	shm_close(c.wire);
 }
 
-static void refuses(void **state)
+/* Rings of peers that this process has mapped. */
+static uint32_t mapped(void)
+{
+	FILE *f = fopen("/proc/self/maps", "r");
+	char line[512];
+	uint32_t n = 0;
+
+	while (f && fgets(line, sizeof(line), f))
+		n += strstr(line, SUFFIX) != NULL || strstr(line, folder) != NULL;
+	if (f)
+		fclose(f);
+	return n;
+}
+
+/* A file with the name of another ring is none; and a NIC that ends leaves no memory mapped. */
+static void leaves_no_memory(void **state)
+{
+	const uint64_t other = 77;
+	struct nbnic_addr addr = { { 0 } };
+	uint32_t before = mapped();
+	const char *why;
+	char name[32];
+	struct end c;
+
+	(void)state;
+	name_of(other, name);
+	memcpy(addr.byte, &other, sizeof(other));
+	assert_int_equal(shm_peer_begin(a.wire, &addr, &why), -ENOENT);
+	assert_int_equal(linkat(of(&a)->dir, of(&b)->name, of(&a)->dir, name, 0), 0);
+	assert_int_equal(shm_peer_begin(a.wire, &addr, &why), -EPROTO);
+	assert_int_equal(unlinkat(of(&a)->dir, name, 0), 0);
+	end_open(&c);
+	assert_true(send_to(&c, &a) && send_to(&c, &b));
+	assert_int_equal(mapped(), before + 3);
+	shm_close(c.wire);
+	assert_int_equal(mapped(), before);
+}
+
+static const char *refused(int error)
 {
 	struct wire_base *w;
 
+	said_begin();
+	assert_int_equal(shm_open_wire("n3", folder_of, NULL, &w), error);
+	return said_end();
+}
+
+static void refuses(void **state)
+{
+	const char last = folder[sizeof(folder) - 3];
+
 	(void)state;
 	assert_int_equal(chmod(folder, 0750), 0);
-	assert_int_equal(shm_open_wire("test", folder_of, NULL, &w), -EPERM);
+	assert_non_null(strstr(refused(-EPERM), "nic n3: dir=/tmp/nbar-shm-"));
+	assert_non_null(strstr(refused(-EPERM), ": other users may enter this folder"));
 	assert_int_equal(chmod(folder, 0700), 0);
+	folder[sizeof(folder) - 3] = '/'; /* in a folder that does not exist */
+	assert_non_null(strstr(refused(-ENOENT), "nic n3: dir=/tmp/nbar-shm-"));
+	assert_non_null(strstr(refused(-ENOENT), ": cannot make this folder: No such file"));
+	folder[sizeof(folder) - 3] = last;
 }
 
 /* The return value is the error; errno is that of an earlier call. */
@@ -264,6 +316,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(nonsense, setup, teardown),
 		cmocka_unit_test_setup_teardown(peer_gone, setup, teardown),
 		cmocka_unit_test_setup_teardown(cleans, setup, teardown),
+		cmocka_unit_test_setup_teardown(leaves_no_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(refuses, setup, teardown),
 		cmocka_unit_test(no_memory),
 	};
