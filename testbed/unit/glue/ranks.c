@@ -14,11 +14,11 @@
 #include "exchange.h"
 #include "node.h"
 #include "ranks.h"
+#include "unit/descriptors.h"
 #include "unit/inproc.h"
 
 #define LETTERS 512u
 #define SECONDS 120u /* after which a rank counts as hung; much longer than any rank runs */
-#define DESCRIPTORS 256
 
 struct letter {
 	bool full;
@@ -320,15 +320,6 @@ void ranks_mpi_closes_0(uint32_t n)
 /* --- a rank ------------------------------------------------------------------------------------
  */
 
-static uint32_t descriptors(void)
-{
-	uint32_t n = 0;
-
-	for (int fd = 0; fd < DESCRIPTORS; fd++)
-		n += fcntl(fd, F_GETFD) >= 0;
-	return n;
-}
-
 /* Mappings of the memory of a host's ranks. */
 static uint32_t mappings(void)
 {
@@ -368,7 +359,7 @@ static _Noreturn void rank_main(uint32_t me, void (*body)(void), int said)
 	if (ranks->cannot_revoke)
 		ops.revoked = NULL;
 	ranks->rank[me].pid = (int32_t)getpid();
-	before = descriptors();
+	before = unit_descriptors();
 	blocks = blocks_in_use();
 	mutexes = mutexes_in_use();
 	nbmpi_start(&start);
@@ -377,7 +368,8 @@ static _Noreturn void rank_main(uint32_t me, void (*body)(void), int said)
 	nbmpi_stop();
 	expect(calls.threads == 0 && calls.exposed == 0, "%u threads are left, %u get signals",
 	       calls.threads, calls.exposed);
-	expect(descriptors() == before, "%u descriptors, before %u", descriptors(), before);
+	expect(unit_descriptors() == before, "%u descriptors, before %u", unit_descriptors(),
+	       before);
 	expect(blocks_in_use() == blocks, "%d blocks of memory are left",
 	       (int)(blocks_in_use() - blocks));
 	expect(mappings() == 0, "memory of the ranks is left");

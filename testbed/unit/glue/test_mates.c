@@ -13,6 +13,7 @@
 
 #include "comm_internal.h"
 #include "unit/unit.h"
+#include "unit/descriptors.h"
 
 /* Files have names, so tests that run at the same time need different keys. */
 #define KEY (UINT64_C(0x123456789abcdef0) ^ (uint64_t)getpid() << 24)
@@ -44,15 +45,6 @@ static int usual(void **state)
 	return 0;
 }
 
-static uint32_t descriptors(void)
-{
-	uint32_t n = 0;
-
-	for (int fd = 0; fd < 256; fd++)
-		n += fcntl(fd, F_GETFD) >= 0;
-	return n;
-}
-
 /* Mappings of the memory of a host's ranks. */
 static uint32_t mappings(void)
 {
@@ -79,7 +71,7 @@ static void memory_is_shared(void **state)
 {
 	struct nbmpi_comm leader = { .rank = 3, .nlocal = 2, .mate = 0 };
 	struct nbmpi_comm other = { .rank = 7, .nlocal = 2, .mate = 1 };
-	uint32_t before = descriptors();
+	uint32_t before = unit_descriptors();
 	int memory = nbmpi_memory_make(KEY, 3, 2), got = nbmpi_memory_open(KEY, 3);
 	struct stat st;
 
@@ -117,12 +109,12 @@ static void memory_is_shared(void **state)
 	assert_int_equal(mappings(), 0);
 	close(got);
 	close(memory);
-	assert_int_equal(descriptors(), before);
+	assert_int_equal(unit_descriptors(), before);
 }
 
 static void memories_have_an_owner(void **state)
 {
-	uint32_t before = descriptors();
+	uint32_t before = unit_descriptors();
 	int one = nbmpi_memory_make(KEY, 1, 2), two, other;
 
 	(void)state;
@@ -138,12 +130,12 @@ static void memories_have_an_owner(void **state)
 	close(one);
 	close(two);
 	close(other);
-	assert_int_equal(descriptors(), before);
+	assert_int_equal(unit_descriptors(), before);
 }
 
 static void too_many_ranks(void **state)
 {
-	uint32_t before = descriptors();
+	uint32_t before = unit_descriptors();
 	int memory;
 
 	(void)state;
@@ -154,7 +146,7 @@ static void too_many_ranks(void **state)
 	nbmpi_memory_unlink(KEY, 0);
 	close(memory);
 	assert_int_equal(nbmpi_memory_join(&(struct nbmpi_comm){ .nlocal = 2 }, -1), -EBADF);
-	assert_int_equal(descriptors(), before);
+	assert_int_equal(unit_descriptors(), before);
 }
 
 static void no_free_descriptor(void **state)
@@ -178,7 +170,7 @@ static void no_free_descriptor(void **state)
 /* A file of another user, of any kind, is refused, and no open() waits for it. */
 static void files_of_strangers(void **state)
 {
-	uint32_t before = descriptors();
+	uint32_t before = unit_descriptors();
 	int memory = nbmpi_memory_make(KEY, 1, 2);
 	char path[64], to[64];
 
@@ -197,7 +189,7 @@ static void files_of_strangers(void **state)
 	nbmpi_memory_unlink(KEY, 2);
 	nbmpi_memory_unlink(KEY, 1);
 	close(memory);
-	assert_int_equal(descriptors(), before);
+	assert_int_equal(unit_descriptors(), before);
 }
 
 /* If a program has closed its standard input, a new descriptor is 0. */

@@ -10,6 +10,7 @@
 
 #include "comm_internal.h"
 #include "unit/unit.h"
+#include "unit/descriptors.h"
 
 #define RANKS 5u
 
@@ -50,15 +51,6 @@ static int usual(void **state)
 	stat_text = NULL;
 	stat_error = read_error = 0;
 	return 0;
-}
-
-static uint32_t descriptors(void)
-{
-	uint32_t n = 0;
-
-	for (int fd = 0; fd < 256; fd++)
-		n += fcntl(fd, F_GETFD) >= 0;
-	return n;
 }
 
 /* Several ranks, all in this process. */
@@ -231,7 +223,7 @@ static void a_rank_without_a_start(void **state)
 static void nothing_stays_open(void **state)
 {
 	struct nbmpi_comm *c = five();
-	uint32_t before = descriptors();
+	uint32_t before = unit_descriptors();
 
 	(void)state;
 	nbmpi_mate_ended(c);
@@ -239,7 +231,7 @@ static void nothing_stays_open(void **state)
 	nbmpi_mate_ended(c);
 	read_error = EIO;
 	nbmpi_mate_ended(c);
-	assert_int_equal(descriptors(), before);
+	assert_int_equal(unit_descriptors(), before);
 	nbmpi_memory_leave(c);
 }
 

@@ -7,7 +7,6 @@
  * Linked with --wrap for each of these calls. Only calls of the test's own thread fail, not those
  * of the daemon in this program. Of this thread the test also counts allocations and locks.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -18,7 +17,8 @@
 
 #include "cluster.h"
 #include "internal.h"
-#include "unit/inproc.h"
+#include "unit/descriptors.h"
+#include "unit/nics.h"
 
 #define LONG_NS UINT64_C(60000000000)
 
@@ -125,8 +125,6 @@ WRAP(ssize_t, sendmsg, fault_of(fd), (int fd, const struct msghdr *msg, int flag
 WRAP(ssize_t, recvmsg, fault_of(fd), (int fd, struct msghdr *msg, int flags), (fd, msg, flags))
 WRAP(void *, mmap, MAP_FAILED, (void *at, size_t size, int prot, int flags, int fd, off_t offset),
      (at, size, prot, flags, fd, offset))
-static struct inproc *nics;
-
 /* What one run has opened. */
 struct run {
 	struct nbar_port *port[3];
@@ -212,18 +210,6 @@ static int run(void)
 	return rc;
 }
 
-static uint32_t descriptors(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	uint32_t n = 0;
-
-	assert_non_null(dir);
-	while (readdir(dir))
-		n++;
-	closedir(dir);
-	return n;
-}
-
 /* The daemon, which is in this program, closes its ends a moment later. */
 static void nothing_is_left(uint32_t before)
 {
@@ -232,7 +218,7 @@ static void nothing_is_left(uint32_t before)
 	do {
 		breathe();
 		require_ok(nbar_nic_stat("n0", &stat));
-	} while (stat.ngroup + stat.nport > 0 || descriptors() > before);
+	} while (stat.ngroup + stat.nport > 0 || unit_descriptors() > before);
 }
 
 /* The library has closed none of these descriptors of the program. */
@@ -249,7 +235,7 @@ static void fail_each(int error)
 	uint32_t before, n = 0;
 
 	require_ok(run());
-	before = descriptors();
+	before = unit_descriptors();
 	do {
 		int rc;
 
@@ -360,20 +346,6 @@ static void a_fork_leaves_no_lock(void **state)
 	assert_int_equal(allocated, held);
 }
 
-static int setup(void **state)
-{
-	(void)state;
-	nics = inproc_start(1, NULL);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	inproc_stop(nics);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -386,5 +358,5 @@ int main(void)
 		cmocka_unit_test(a_fork_leaves_no_lock),
 	};
 
-	return cmocka_run_group_tests_name("hostlib_faults", tests, setup, teardown);
+	return run_with_nics(1, tests);
 }

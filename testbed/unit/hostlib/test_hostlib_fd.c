@@ -4,11 +4,11 @@
  * descriptors that it did not request. If it cannot take a descriptor, it names the limit that is
  * reached. It reads the socket of a group's events in portions.
  */
-#include <dirent.h>
 #include <poll.h>
 #include <sys/resource.h>
 
 #include "nic_end.h"
+#include "unit/descriptors.h"
 
 static int lowest_free(void)
 {
@@ -19,25 +19,13 @@ static int lowest_free(void)
 	return fd;
 }
 
-static int descriptors(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int n = 0;
-
-	assert_non_null(dir);
-	while (readdir(dir))
-		n++;
-	closedir(dir);
-	return n;
-}
-
 static void descriptors_that_nobody_wanted_are_closed(void **state)
 {
 	const int one = 1, none = 0, fd[3] = { nic_end, nic_end, nic_end };
 	const size_t opened = sizeof(struct nbar_reply) + sizeof(struct nbar_rep_group_open);
 	struct nblib_call call = abort_call();
 	struct nbar_group *g;
-	int before = descriptors();
+	uint32_t before = unit_descriptors();
 
 	(void)state;
 	/* This message carries the sender's credentials, and no descriptor. */
@@ -51,10 +39,10 @@ static void descriptors_that_nobody_wanted_are_closed(void **state)
 	answer_by(NBAR_OP_GROUP_EVENTS, 3, sizeof(struct nbar_reply), NULL, 0);
 	assert_int_equal(nbar_group_fd(g), -EPROTO);
 	assert_non_null(strstr(nbar_error(), "passed no descriptor"));
-	assert_int_equal(descriptors(), before);
+	assert_int_equal(unit_descriptors(), before);
 	answer_by(NBAR_OP_GROUP_EVENTS, 4, sizeof(struct nbar_reply), fd, 3);
 	assert_true(nbar_group_fd(g) >= 0);
-	assert_int_equal(descriptors(), before + 1);
+	assert_int_equal(unit_descriptors(), before + 1);
 }
 
 static void without_room_for_a_descriptor(void **state)

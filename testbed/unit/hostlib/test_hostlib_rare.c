@@ -8,9 +8,7 @@
 #include "cluster.h"
 #include "internal.h"
 #include "order.h"
-#include "unit/inproc.h"
-
-static struct inproc *nics;
+#include "unit/nics.h"
 
 #define require_error(call, error)                                     \
 	do {                                                           \
@@ -115,20 +113,6 @@ static void an_attached_process_gets_no_fd(void **state)
 	cluster_end(&c);
 }
 
-static int setup(void **state)
-{
-	(void)state;
-	nics = inproc_start(1, NULL);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	inproc_stop(nics);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -138,5 +122,5 @@ int main(void)
 		cmocka_unit_test(an_attached_process_gets_no_fd),
 	};
 
-	return cmocka_run_group_tests_name("hostlib_rare", tests, setup, teardown);
+	return run_with_nics(1, tests);
 }

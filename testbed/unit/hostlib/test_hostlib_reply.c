@@ -3,7 +3,6 @@
  * test_hostlib_reply.c - daemons with invalid replies: the host library reports an error and does
  * not crash.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "unit/unit.h"
+#include "unit/descriptors.h"
 #include "internal.h"
 
 /* A daemon that answers each request with the next of these replies, and then closes the
@@ -41,7 +41,7 @@ static pthread_t thread;
 static struct answer answer[12];
 static uint32_t nanswer;
 static uint32_t first[12]; /* first entry of the statistic that the request asks for, by answer */
-static int at_start;       /* open descriptors */
+static uint32_t at_start;  /* open descriptors */
 
 static bool frees_stdin; /* before a reply with a descriptor */
 
@@ -160,6 +160,9 @@ static void daemon_end(void)
 			close(answer[i].fd);
 	nanswer = 0;
 }
+
+/* The call gets the prepared replies. */
+#define GETS(call, rc) (daemon_start(), assert_int_equal(call, rc), daemon_end())
 
 /* Calls nbar_open with the prepared replies. */
 static void expect_open(int error, const char *text)
@@ -425,29 +428,21 @@ static void statistics_are_checked(void **state)
 	info_of(a)->index = 65535;
 	a = say(NBAR_OP_GROUP_STAT, sizeof(a->body.groups));
 	a->body.groups.next = 5; /* entry 5 again: without a check the list would never end */
-	daemon_start();
-	assert_int_equal(nbar_nic_groups(path, visit, &n), -EPROTO);
+	GETS(nbar_nic_groups(path, visit, &n), -EPROTO);
 	assert_int_equal(n, 1);
-	daemon_end();
 
 	a = say(NBAR_OP_GROUP_STAT, sizeof(a->body.groups) + sizeof(struct nbar_group_info));
 	a->body.groups.ninfo = 1;
 	info_of(a)->index = 65536; /* no NIC has so many */
-	daemon_start();
-	assert_int_equal(nbar_nic_groups(path, visit, &n), -EPROTO);
+	GETS(nbar_nic_groups(path, visit, &n), -EPROTO);
 	assert_int_equal(n, 1);
-	daemon_end();
 
 	say(NBAR_OP_GROUP_STAT, sizeof(a->body.groups))->body.groups.ninfo = 1;
-	daemon_start();
-	assert_int_equal(nbar_nic_groups(path, visit, &n), -EPROTO);
+	GETS(nbar_nic_groups(path, visit, &n), -EPROTO);
 	assert_non_null(strstr(nbar_error(), "NIC fake: its list of groups makes no sense"));
-	daemon_end();
 
 	say(NBAR_OP_GROUP_STAT, 0)->head.status = -NBAR_EPERM;
-	daemon_start();
-	assert_int_equal(nbar_nic_groups(path, visit, &n), -EPERM);
-	daemon_end();
+	GETS(nbar_nic_groups(path, visit, &n), -EPERM);
 }
 
 /* One of several messages with the statistic of a group. */
@@ -484,20 +479,14 @@ static void latency_is_checked(void **state)
 	(void)state;
 	/* A NIC that keeps no latencies. */
 	say(NBAR_OP_NIC_LATENCY, 0)->head.status = -NBAR_EOPNOTSUPP;
-	daemon_start();
-	assert_int_equal(nbar_nic_latency(path, &latency), -EOPNOTSUPP);
-	daemon_end();
+	GETS(nbar_nic_latency(path, &latency), -EOPNOTSUPP);
 	say_one_group();
 	say(NBAR_OP_GROUP_LATENCY, 0)->head.status = -NBAR_EOPNOTSUPP;
-	daemon_start();
-	assert_int_equal(nbar_nic_group_stats(path, keep, &stat), 0);
+	GETS(nbar_nic_group_stats(path, keep, &stat), 0);
 	assert_int_equal(stat.nrank, 99);
-	daemon_end();
 	say_one_group();
 	say(NBAR_OP_GROUP_LATENCY, 0)->head.status = -NBAR_EPERM;
-	daemon_start();
-	assert_int_equal(nbar_nic_group_stats(path, keep, &stat), -EPERM);
-	daemon_end();
+	GETS(nbar_nic_group_stats(path, keep, &stat), -EPERM);
 	/* The library adds up the entries of a rank; the greatest sum comes first. */
 	say_one_group();
 	a = say_latency(2, 7);
@@ -506,9 +495,7 @@ static void latency_is_checked(void **state)
 	a = say_latency(2, 0);
 	a->body.latency.last[0] = (struct nbar_last){ 5, 0, 2, 50, 60 };
 	a->body.latency.last[1] = (struct nbar_last){ 7, 0, 3, 200, 190 };
-	daemon_start();
-	assert_int_equal(nbar_nic_group_stats(path, keep, &stat), 0);
-	daemon_end();
+	GETS(nbar_nic_group_stats(path, keep, &stat), 0);
 	assert_int_equal(stat.barriers, 10);
 	assert_int_equal(stat.ns, 420);
 	assert_int_equal(stat.nlast, 3);
@@ -523,14 +510,10 @@ static void latency_is_checked(void **state)
 	say_one_group();
 	say_latency(1, 1);
 	say_latency(1, 1);
-	daemon_start();
-	assert_int_equal(nbar_nic_group_stats(path, keep, &stat), -EPROTO);
-	daemon_end();
+	GETS(nbar_nic_group_stats(path, keep, &stat), -EPROTO);
 	say_one_group();
 	say_latency(1, 0)->body.latency.head.nlast = 2;
-	daemon_start();
-	assert_int_equal(nbar_nic_group_stats(path, keep, &stat), -EPROTO);
-	daemon_end();
+	GETS(nbar_nic_group_stats(path, keep, &stat), -EPROTO);
 }
 
 /* An entry of this rank's group with this index, and the next entry to ask for. */
@@ -559,9 +542,7 @@ static void a_statistic_is_of_one_group(void **state)
 	say_part(8, 0, 0, 400); /* the same index, another rank */
 	say_part(8, 0, 6, 1);
 	say_part(8, 0, 0, 2);
-	daemon_start();
-	assert_int_equal(nbar_nic_group_stats(path, keep, &stat), 0);
-	daemon_end();
+	GETS(nbar_nic_group_stats(path, keep, &stat), 0);
 	assert_int_equal(stat.barriers, 3);
 	assert_int_equal(stat.nrank, 1);
 	assert_memory_equal(&first[1], expected, sizeof(expected));
@@ -574,9 +555,7 @@ static void a_statistic_is_of_one_group(void **state)
 		say_part(8, 0, 1, 1);
 		say_part(7, 0, 2, 1);
 	}
-	daemon_start();
-	assert_int_equal(nbar_nic_group_stats(path, keep, &stat), 0);
-	daemon_end();
+	GETS(nbar_nic_group_stats(path, keep, &stat), 0);
 	assert_int_equal(stat.nrank, 99);
 	assert_non_null(strstr(nbar_error(), "cell 3 of port 4 had several"));
 	assert_int_equal(first[7], 0);
@@ -600,21 +579,10 @@ static void a_statistic_is_of_one_group(void **state)
 	assert_int_equal(stat.nrank, 99);
 }
 
-static int descriptors(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int n = 0;
-
-	while (dir && readdir(dir))
-		n++;
-	closedir(dir);
-	return n;
-}
-
 static void no_descriptor_was_leaked(void **state)
 {
 	(void)state;
-	assert_int_equal(descriptors(), at_start);
+	assert_int_equal(unit_descriptors(), at_start);
 }
 
 static void no_page_is_mapped(void **state)
@@ -642,7 +610,7 @@ static int start(void **state)
 	snprintf(path, sizeof(path), "%s/fake.sock", dir);
 	strcpy(addr.sun_path, path);
 	listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	at_start = descriptors();
+	at_start = unit_descriptors();
 	return bind(listener, (struct sockaddr *)&addr, sizeof(addr)) < 0 ||
 	       listen(listener, 5) < 0;
 }

@@ -5,11 +5,9 @@
 #include <errno.h>
 
 #include "unit/hostlib/cluster.h"
-#include "unit/inproc.h"
+#include "unit/nics.h"
 
 #define BARRIERS 20u
-
-static struct inproc *nics;
 
 static void run(struct cluster *c, uint32_t n)
 {
@@ -115,20 +113,6 @@ static void monitors_see_the_latency(void **state)
 	cluster_end(&c);
 }
 
-static int start(void **state)
-{
-	(void)state;
-	nics = inproc_start(3, NULL);
-	return 0;
-}
-
-static int stop(void **state)
-{
-	(void)state;
-	inproc_stop(nics);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -137,5 +121,5 @@ int main(void)
 		cmocka_unit_test(any_size_will_do),
 	};
 
-	return cmocka_run_group_tests(tests, start, stop);
+	return run_with_nics(3, tests);
 }
