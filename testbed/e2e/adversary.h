@@ -26,9 +26,6 @@ extern struct nbar_endpoint adversary_endpoint[2];
 
 uint32_t adversary_random(void);
 
-/* One line of TAP. */
-__attribute__((format(printf, 2, 3))) bool ok(bool pass, const char *format, ...);
-
 /* True if the reply was this error, with `word` in its text. */
 bool refused(struct raw *r, int rc, int error, const char *word);
 

@@ -16,7 +16,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -44,21 +43,6 @@
 #define ROUNDS 5
 
 static char run_dir[] = "/tmp/nbar-clients-XXXXXX";
-static unsigned ntest, nfailed;
-
-__attribute__((format(printf, 2, 3))) static bool ok(bool pass, const char *format, ...)
-{
-	va_list args;
-
-	printf("%sok %u - ", pass ? "" : "not ", ++ntest);
-	va_start(args, format);
-	vprintf(format, args);
-	va_end(args);
-	printf("\n");
-	fflush(stdout);
-	nfailed += !pass;
-	return pass;
-}
 
 /* Connects as the attacker. */
 static bool dial_attacker(struct raw *r)
@@ -396,9 +380,10 @@ static void crowds(void)
 	setrlimit(RLIMIT_NOFILE, &files);
 	cost = files.rlim_cur > LISTED ? price() : 0;
 	if (geteuid() != 0 || cost < 20000000) {
-		printf("ok %u - crowds # SKIP this needs root, %u descriptors, and a machine on "
-		       "which they cost something (%.1f ms)\n",
-		       ++ntest, LISTED, (double)cost / 1e6);
+		ok(true,
+		   "crowds # SKIP this needs root, %u descriptors, and a machine on which they "
+		   "cost something (%.1f ms)",
+		   LISTED, (double)cost / 1e6);
 		return;
 	}
 	pid = raw_daemon_start(run_dir, 1, args);
@@ -442,10 +427,9 @@ int main(void)
 	if (geteuid() == 0 && old_kernel())
 		all_rights();
 	else
-		printf("ok %u - on an older kernel # SKIP this needs root and seccomp\n", ++ntest);
+		ok(true, "on an older kernel # SKIP this needs root and seccomp");
 	snprintf(lock, sizeof(lock), "%s/nicd.lock", run_dir);
 	unlink(lock);
 	rmdir(run_dir);
-	printf("1..%u\n", ntest);
-	return nfailed > 0;
+	return ok_end();
 }

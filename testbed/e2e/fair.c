@@ -8,7 +8,6 @@
  * of attacks or cases; without arguments, all run. Needs no privileges. The daemon is that of
  * $BUILD; $FAIR_PRELOAD, if set, is a library to preload into it.
  */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,22 +27,7 @@
 #define PHASE_NS UINT64_C(150000000)
 #define SAMPLES_MAX 40000u
 
-static unsigned ntest, nfailed;
 static struct fair world;
-
-bool fair_ok(bool pass, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	printf("%sok %u - ", pass ? "" : "not ", ++ntest);
-	vprintf(format, args);
-	putchar('\n');
-	va_end(args);
-	fflush(stdout);
-	nfailed += !pass;
-	return pass;
-}
 
 bool fair_barriers(struct fair *f, uint32_t n, void (*pass)(struct fair *f))
 {
@@ -90,8 +74,8 @@ static void test_attack(const struct fair_attack *a)
 	struct fair *f = &world;
 	uint64_t least;
 
-	if (!fair_ok(fair_begin(f, a->test_wire, BUDGET_MS, false) && fair_barriers(f, 50, NULL),
-		     "%s: a bystander", a->name)) {
+	if (!ok(fair_begin(f, a->test_wire, BUDGET_MS, false) && fair_barriers(f, 50, NULL),
+		"%s: a bystander", a->name)) {
 		fair_end(f);
 		return;
 	}
@@ -100,19 +84,19 @@ static void test_attack(const struct fair_attack *a)
 
 	if (!begun)
 		printf("# %u groups, then: %s\n", f->npair, f->said);
-	fair_ok(begun || (f->npair > 0 && strstr(f->said, "memory")), "%s: %s", a->name, a->text);
+	ok(begun || (f->npair > 0 && strstr(f->said, "memory")), "%s: %s", a->name, a->text);
 	if (begun || f->npair > 0) {
-		if (fair_ok(barriers_under(f, a, &least), "%s: the bystander's barriers complete",
-			    a->name) &&
-		    !fair_ok(least <= FRAMES_A_BARRIER, "%s: they overtake the queue of the attack",
-			     a->name))
+		if (ok(barriers_under(f, a, &least), "%s: the bystander's barriers complete",
+		       a->name) &&
+		    !ok(least <= FRAMES_A_BARRIER, "%s: they overtake the queue of the attack",
+			a->name))
 			printf("# at least %llu frames of the attack in each barrier\n",
 			       (unsigned long long)least);
 	}
 	for (uint32_t i = 0; i < f->nclient; i++)
 		raw_close(&f->client[i]);
-	fair_ok(fair_barriers(f, 50, NULL), "%s: barriers complete after the attack", a->name);
-	fair_ok(fair_end(f), "%s: SIGTERM: exit status 0", a->name);
+	ok(fair_barriers(f, 50, NULL), "%s: barriers complete after the attack", a->name);
+	ok(fair_end(f), "%s: SIGTERM: exit status 0", a->name);
 }
 
 /* --- the benchmark --------------------------------------------------------------------------- */
@@ -384,6 +368,5 @@ int main(int argc, char **argv)
 	for (uint32_t i = 0; i < NCASE; i++)
 		if (is_wanted(argc, argv, cases[i].name))
 			cases[i].run();
-	printf("1..%u\n", ntest);
-	return nfailed > 0 || ntest == 0;
+	return ok_end();
 }

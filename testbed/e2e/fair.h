@@ -116,9 +116,6 @@ void fair_case_stopped(void);
 void fair_case_memory(void);
 void fair_case_reuse(void);
 
-/* fair.c: one line of TAP. */
-__attribute__((format(printf, 2, 3))) bool fair_ok(bool pass, const char *format, ...);
-
 /* Runs n barriers of the bystander. True if all complete. */
 bool fair_barriers(struct fair *f, uint32_t n, void (*pass)(struct fair *f));
 

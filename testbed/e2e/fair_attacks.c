@@ -288,17 +288,7 @@ static bool begin_high_cells(struct fair *f, uint32_t n)
 
 static bool request_send(struct fair *f, uint32_t c, enum nbar_op op, const void *body, size_t n)
 {
-	uint8_t bytes[NBAR_MESSAGE_MAX];
-	const struct nbar_request head = {
-		.magic = NBAR_ABI_MAGIC,
-		.version = NBAR_ABI_VERSION,
-		.op = (uint16_t)op,
-		.length = (uint32_t)(sizeof(head) + n),
-	};
-
-	memcpy(bytes, &head, sizeof(head));
-	memcpy(bytes + sizeof(head), body, n);
-	f->request_pending[c] = raw_say(&f->client[c], bytes, sizeof(head) + n) == 0;
+	f->request_pending[c] = raw_request(&f->client[c], op, body, n) == 0;
 	return f->request_pending[c];
 }
 

@@ -127,28 +127,28 @@ static void late_members(const char *name, bool (*open)(struct side *early, stru
 	uint32_t completed;
 
 	early.n = late.n = 0;
-	if (!fair_ok(fair_begin(f, FAIR_SMALL, BUDGET_MS, false) && fair_barriers(f, 50, NULL),
-		     "%s: a bystander", name)) {
+	if (!ok(fair_begin(f, FAIR_SMALL, BUDGET_MS, false) && fair_barriers(f, 50, NULL),
+		"%s: a bystander", name)) {
 		fair_end(f);
 		return;
 	}
 	early.r = fair_client(f, 0);
 	late.r = fair_client(f, 1);
-	if (fair_ok(early.r && late.r && open(&early, &late), "%s: groups are open", name)) {
+	if (ok(early.r && late.r && open(&early, &late), "%s: groups are open", name)) {
 		uint64_t end = fair_now() + LATE_NS;
 		bool well = true;
 
 		side_post(&early);
 		while (well && fair_now() < end)
 			well = fair_barrier(f, NULL) > 0 && usleep(1000) == 0;
-		fair_ok(well, "%s: the bystander's barriers complete meanwhile", name);
-		fair_ok(side_failed(&early, &completed) == 0, "%s: who is late is not dead", name);
+		ok(well, "%s: the bystander's barriers complete meanwhile", name);
+		ok(side_failed(&early, &completed) == 0, "%s: who is late is not dead", name);
 		side_post(&late);
-		fair_ok(side_completes(f, &early) && side_completes(f, &late),
-			"%s: all complete when the last arrives", name);
+		ok(side_completes(f, &early) && side_completes(f, &late),
+		   "%s: all complete when the last arrives", name);
 	}
-	fair_ok(fair_barriers(f, 50, NULL), "%s: the bystander goes on", name);
-	fair_ok(fair_end(f), "%s: SIGTERM: exit status 0", name);
+	ok(fair_barriers(f, 50, NULL), "%s: the bystander goes on", name);
+	ok(fair_end(f), "%s: SIGTERM: exit status 0", name);
 }
 
 void fair_case_late_linear(void)
@@ -196,8 +196,8 @@ static void killed(enum fair_wire wire, const char *name)
 	int ready[2];
 	char byte;
 
-	if (!fair_ok(fair_begin(f, wire, BUDGET_MS, false) && pipe(ready) == 0, "%s: a bystander",
-		     name)) {
+	if (!ok(fair_begin(f, wire, BUDGET_MS, false) && pipe(ready) == 0, "%s: a bystander",
+		name)) {
 		fair_end(f);
 		return;
 	}
@@ -206,14 +206,14 @@ static void killed(enum fair_wire wire, const char *name)
 	if (pid == 0)
 		heavy_client(f, ready[1]);
 	close(ready[1]);
-	fair_ok(read(ready[0], &byte, 1) == 1, "%s: a client with groups of 4,096 sends", name);
+	ok(read(ready[0], &byte, 1) == 1, "%s: a client with groups of 4,096 sends", name);
 	close(ready[0]);
-	fair_ok(fair_barriers(f, 200, NULL), "%s: the bystander's barriers complete", name);
+	ok(fair_barriers(f, 200, NULL), "%s: the bystander's barriers complete", name);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-	fair_ok(fair_barriers(f, 200, NULL), "%s: and after the client is killed", name);
-	fair_ok(ports_are_gone(f), "%s: its ports are given back", name);
-	fair_ok(fair_barriers(f, 50, NULL) && fair_end(f), "%s: SIGTERM: exit status 0", name);
+	ok(fair_barriers(f, 200, NULL), "%s: and after the client is killed", name);
+	ok(ports_are_gone(f), "%s: its ports are given back", name);
+	ok(fair_barriers(f, 50, NULL) && fair_end(f), "%s: SIGTERM: exit status 0", name);
 }
 
 void fair_case_killed(void)
@@ -228,20 +228,20 @@ void fair_case_stopped(void)
 	struct fair *f = &world;
 	uint64_t word[2];
 
-	fair_ok(fair_begin(f, FAIR_UDP, BUDGET_MS, false), "stopped: a bystander");
+	ok(fair_begin(f, FAIR_UDP, BUDGET_MS, false), "stopped: a bystander");
 	struct raw *receiver = fair_client(f, 1), *sender = fair_client(f, 0);
 
 	for (uint32_t i = 0; i < 16; i++)
 		if (!receiver || !sender || !fair_wide(f, receiver, sender))
 			break;
-	fair_ok(f->npair > 0 && fair_barriers(f, 100, fair_pass_pairs),
-		"stopped: groups of 4,096 sends run");
+	ok(f->npair > 0 && fair_barriers(f, 100, fair_pass_pairs),
+	   "stopped: groups of 4,096 sends run");
 	raw_post(&f->by[0], 0, f->epoch + 1);
-	fair_ok(fair_end(f), "stopped: SIGTERM: exit status 0");
+	ok(fair_end(f), "stopped: SIGTERM: exit status 0");
 	for (int i = 0; i < 2; i++)
 		word[i] = word_of(&f->by[i], 0);
-	fair_ok(word[0] >> 32 == NBAR_STATUS_NIC_DOWN && word[1] >> 32 == NBAR_STATUS_NIC_DOWN,
-		"stopped: the bystander is told that the NIC is down");
+	ok(word[0] >> 32 == NBAR_STATUS_NIC_DOWN && word[1] >> 32 == NBAR_STATUS_NIC_DOWN,
+	   "stopped: the bystander is told that the NIC is down");
 }
 
 /* How many pages the kernel has given to this process: its minor page faults. */
@@ -281,22 +281,21 @@ void fair_case_reuse(void)
 	struct fair *f = &world;
 	uint64_t faults;
 
-	fair_ok(fair_begin(f, FAIR_RING, BUDGET_MS, false), "reuse: a bystander");
-	fair_ok(open_and_close(fair_client(f, 0)), "reuse: large groups are opened and closed");
+	ok(fair_begin(f, FAIR_RING, BUDGET_MS, false), "reuse: a bystander");
+	ok(open_and_close(fair_client(f, 0)), "reuse: large groups are opened and closed");
 	fair_quiet(f);
 	faults = faults_of(f->daemon[0]);
-	fair_ok(faults > 0, "reuse: the kernel counts the page faults of the daemon");
-	fair_ok(open_and_close(fair_client(f, 0)),
-		"reuse: large groups are opened and closed again");
+	ok(faults > 0, "reuse: the kernel counts the page faults of the daemon");
+	ok(open_and_close(fair_client(f, 0)), "reuse: large groups are opened and closed again");
 	faults = faults_of(f->daemon[0]) - faults;
 #ifdef SANITIZED
 	printf("# a sanitizer has its own memory: %llu page faults do not count\n",
 	       (unsigned long long)faults);
 #else
-	if (!fair_ok(faults < GROUP_PAGES, "reuse: the second time in the same memory"))
+	if (!ok(faults < GROUP_PAGES, "reuse: the second time in the same memory"))
 		printf("# %llu page faults\n", (unsigned long long)faults);
 #endif
-	fair_ok(fair_end(f), "reuse: SIGTERM: exit status 0");
+	ok(fair_end(f), "reuse: SIGTERM: exit status 0");
 }
 
 /* One client opens groups of the largest size until the NIC refuses one. */
@@ -306,8 +305,8 @@ void fair_case_memory(void)
 	uint32_t n = 0;
 	int rc = 0;
 
-	fair_ok(fair_begin(f, FAIR_RING, BUDGET_MS, false) && fair_barriers(f, 50, NULL),
-		"memory: a bystander");
+	ok(fair_begin(f, FAIR_RING, BUDGET_MS, false) && fair_barriers(f, 50, NULL),
+	   "memory: a bystander");
 	struct raw *r = fair_client(f, 0), *other;
 
 	while (r && rc == 0 && n < NBAR_GROUPS_MAX) {
@@ -315,12 +314,12 @@ void fair_case_memory(void)
 		n += rc == 0;
 	}
 	printf("# %u groups, then %d: %s\n", n, rc, rc < 0 ? r->reply.head.text : "");
-	fair_ok(n > 0 && rc != RAW_NO_REPLY && rc < 0 && strstr(r->reply.head.text, "memory"),
-		"memory: a client opens large groups, until it is told that it has its share");
+	ok(n > 0 && rc != RAW_NO_REPLY && rc < 0 && strstr(r->reply.head.text, "memory"),
+	   "memory: a client opens large groups, until it is told that it has its share");
 	other = fair_client(f, 0);
-	fair_ok(other && raw_group_open(other, "auto", 0, 2, 0) == 0,
-		"memory: another client opens a group");
-	fair_ok(raw_group_close(r, 0) == 0, "memory: it closes one");
-	fair_ok(fair_barriers(f, 200, NULL), "memory: the bystander's barriers complete");
-	fair_ok(fair_end(f), "memory: SIGTERM: exit status 0");
+	ok(other && raw_group_open(other, "auto", 0, 2, 0) == 0,
+	   "memory: another client opens a group");
+	ok(raw_group_close(r, 0) == 0, "memory: it closes one");
+	ok(fair_barriers(f, 200, NULL), "memory: the bystander's barriers complete");
+	ok(fair_end(f), "memory: SIGTERM: exit status 0");
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,28 @@
 #include "raw.h"
 
 #define PATIENCE_S 20 /* after this time a reply or a barrier counts as missing */
+
+static unsigned ntest, nfailed;
+
+bool ok(bool pass, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	printf("%sok %u - ", pass ? "" : "not ", ++ntest);
+	vprintf(format, args);
+	putchar('\n');
+	va_end(args);
+	fflush(stdout);
+	nfailed += !pass;
+	return pass;
+}
+
+int ok_end(void)
+{
+	printf("1..%u\n", ntest);
+	return nfailed > 0 || ntest == 0;
+}
 
 int raw_dial(struct raw *r, const char *run_dir, const char *nic)
 {
@@ -103,7 +126,7 @@ int raw_hear(struct raw *r)
 	return h->status;
 }
 
-int raw_ask(struct raw *r, enum nbar_op op, const void *body, size_t n)
+int raw_request(struct raw *r, enum nbar_op op, const void *body, size_t n)
 {
 	uint8_t bytes[NBAR_MESSAGE_MAX];
 	const struct nbar_request head = {
@@ -116,7 +139,12 @@ int raw_ask(struct raw *r, enum nbar_op op, const void *body, size_t n)
 	memcpy(bytes, &head, sizeof(head));
 	if (n > 0)
 		memcpy(bytes + sizeof(head), body, n);
-	return raw_say(r, bytes, sizeof(head) + n) < 0 ? RAW_NO_REPLY : raw_hear(r);
+	return raw_say(r, bytes, sizeof(head) + n);
+}
+
+int raw_ask(struct raw *r, enum nbar_op op, const void *body, size_t n)
+{
+	return raw_request(r, op, body, n) < 0 ? RAW_NO_REPLY : raw_hear(r);
 }
 
 int raw_port_open(struct raw *r, uint32_t port)

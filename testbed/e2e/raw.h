@@ -6,6 +6,7 @@
 #ifndef NBAR_TEST_RAW_H
 #define NBAR_TEST_RAW_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -37,7 +38,9 @@ int raw_say_events(struct raw *r);
  * well-formed. */
 int raw_hear(struct raw *r);
 
-/* Sends a correct request, and receives its reply. */
+/* Sends a correct request. 0 or negative errno. */
+int raw_request(struct raw *r, enum nbar_op op, const void *body, size_t n);
+/* The same, and receives its reply. */
 int raw_ask(struct raw *r, enum nbar_op op, const void *body, size_t n);
 
 /* Opens a port and maps its page. */
@@ -69,5 +72,9 @@ pid_t raw_daemon_start(const char *run_dir, uint32_t nnic, const char *const *ar
 
 /* Sends the daemon a signal (0: none) and waits for its end. Returns the status of waitpid. */
 int raw_daemon_end(pid_t pid, int sig);
+
+/* One line of TAP; its end, and the exit status of the program. */
+__attribute__((format(printf, 2, 3))) bool ok(bool pass, const char *format, ...);
+int ok_end(void);
 
 #endif

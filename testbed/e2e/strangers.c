@@ -9,7 +9,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,20 +26,6 @@
 
 static char run_dir[] = "/tmp/nbar-strangers-XXXXXX";
 static struct raw taken[CROWD];
-static unsigned ntest, nfailed;
-
-__attribute__((format(printf, 2, 3))) static bool ok(bool pass, const char *format, ...)
-{
-	va_list args;
-
-	printf("%sok %u - ", pass ? "" : "not ", ++ntest);
-	va_start(args, format);
-	vprintf(format, args);
-	va_end(args);
-	printf("\n");
-	nfailed += !pass;
-	return pass;
-}
 
 static void run_dir_remove(const char *dir)
 {
@@ -400,6 +385,5 @@ int main(void)
 	files_of_a_wire();
 	another_user_after_the_start();
 	run_dir_remove(run_dir);
-	printf("1..%u\n", ntest);
-	return nfailed > 0;
+	return ok_end();
 }
