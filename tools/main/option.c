@@ -16,7 +16,6 @@ int option_each(int argc, char **argv, int first, const char *brief, const struc
 
 	*help = false;
 	optind = first;
-	opterr = 0;
 	while (!r && (c = getopt_long(argc, argv, brief, all, NULL)) != -1) {
 		if (c == 'h') {
 			*help = true;

@@ -57,7 +57,8 @@ static inline int option_flag(bool *out)
 	return 0;
 }
 
-/* Calls read(arg, c, value) for each option after argv[first - 1]; -h sets *help and stops.
+/* Calls read(arg, c, value) for each option after argv[first - 1]; -h sets *help and stops. brief
+ * begins with a colon: then getopt itself says nothing.
  * Arguments that are not options begin at argv[optind]. */
 int option_each(int argc, char **argv, int first, const char *brief, const struct option *all,
 		int (*read)(void *arg, int c, const char *value), void *arg, bool *help);

@@ -6,16 +6,16 @@
 #include "unit/unit.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "option.h"
 #include "output.h"
 #include "progress.h"
+#include "said.h"
 #include "tool.h"
 
-static char said[2048];
-static int held;
 static bool terminal;
 static uint64_t now;
 
@@ -33,29 +33,10 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *out)
 	return 0;
 }
 
-/* From here on, stderr is kept. */
-static void hold(void)
-{
-	char name[] = "/tmp/nbar-option-XXXXXX";
-	int fd = mkstemp(name);
-
-	fflush(stderr);
-	held = dup(STDERR_FILENO);
-	dup2(fd, STDERR_FILENO);
-	close(fd);
-	unlink(name);
-}
-
-/* Compares what was said since hold(). */
+/* Compares what was said since hold_stderr(). */
 static void said_is(const char *want)
 {
-	ssize_t n;
-
-	fflush(stderr);
-	n = pread(STDERR_FILENO, said, sizeof(said) - 1, 0);
-	said[n > 0 ? n : 0] = '\0';
-	dup2(held, STDERR_FILENO);
-	close(held);
+	release_stderr();
 	assert_string_equal(said, want);
 }
 
@@ -67,7 +48,7 @@ static int note(void *arg, int c, const char *value)
 {
 	size_t n = strlen(read_as);
 
-	assert_ptr_equal(arg, &held);
+	assert_ptr_equal(arg, &now);
 	snprintf(read_as + n, sizeof(read_as) - n, "%c=%s ", c, value ? value : "");
 	return c == 'e' ? 7 : 0;
 }
@@ -93,7 +74,7 @@ static int line(bool all, const char *text, bool *help)
 	getopt(1, word, "");
 	read_as[0] = '\0';
 	*help = true;
-	return (all ? option_all : option_each)(n, word, 2, ":v:feh", options, note, &held, help);
+	return (all ? option_all : option_each)(n, word, 2, ":v:feh", options, note, &now, help);
 }
 
 static void lines_of_options(void **state)
@@ -121,13 +102,13 @@ static void lines_of_options(void **state)
 	(void)state;
 	tool_begin("sub");
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-		hold();
+		hold_stderr();
 		assert_int_equal(line(true, row[i].text, &help), row[i].result);
 		said_is(row[i].said);
 		assert_string_equal(read_as, row[i].read);
 		assert_int_equal(help, row[i].help);
 	}
-	hold();
+	hold_stderr();
 	assert_int_equal(line(false, "-f more last", &help), 0);
 	said_is("");
 	assert_int_equal(optind, 3); /* the first of the others, which getopt moves to the end */
@@ -142,7 +123,7 @@ static void values(void **state)
 
 	(void)state;
 	tool_begin("sub");
-	hold();
+	hold_stderr();
 	assert_int_equal(option_u32("--n", "3", 3, 9, &n), 0);
 	assert_int_equal(n, 3);
 	assert_int_equal(option_u32("--n", "9", 3, 9, &n), 0);
@@ -161,7 +142,7 @@ static void values(void **state)
 	assert_string_equal(files.raw, "r");
 	assert_int_equal(option_files_check(&files), 0);
 	said_is("");
-	hold();
+	hold_stderr();
 	assert_int_equal(option_u32("--n", "2", 3, 9, &n), TOOL_USAGE);
 	assert_int_equal(option_u32("--n", "10", 3, 9, &n), TOOL_USAGE);
 	assert_int_equal(option_word("--w", "spi", words, 2, &n), TOOL_USAGE);
@@ -240,11 +221,14 @@ static void a_line_of_progress(void **state)
 	terminal = true;
 	now = UINT64_C(50000000000);
 	progress_begin(&p, 8);
-	hold();
+	hold_stderr();
 	progress_show(&p, "point %u", 1u);
-	progress_add(&p, 1.5);
-	progress_add(&p, 0.5);
-	now += UINT64_C(30000000000);
+	progress_add(&p, 0.25);
+	progress_add(&p, 0.75);
+	now += UINT64_C(15000000000);
+	progress_show(&p, "half of it");
+	progress_add(&p, 1);
+	now += UINT64_C(15000000000);
 	progress_show(&p, "point %u", 2u);
 	progress_add(&p, 6);
 	progress_show(&p, "all");
@@ -252,16 +236,17 @@ static void a_line_of_progress(void **state)
 	progress_end(&p);
 	progress_show(&p, "no more");
 	said_is("\r\033[K[                        ] 0 %  point 1"
+		"\r\033[K[###                     ] 12 %, 1 m 45 s left  half of it"
 		"\r\033[K[######                  ] 25 %, 1 m 30 s left  point 2"
 		"\r\033[K[########################] 100 %  all\r\033[K");
 	progress_begin(&p, 0); /* nothing to do */
-	hold();
+	hold_stderr();
 	progress_show(&p, "none");
 	progress_end(&p);
 	said_is("\r\033[K[########################] 100 %  none\r\033[K");
 	terminal = false;
 	progress_begin(&p, 8);
-	hold();
+	hold_stderr();
 	progress_show(&p, "point %u", 1u);
 	progress_end(&p);
 	said_is("");
@@ -292,8 +277,10 @@ static void files_of_results(void **state)
 {
 	struct output o;
 	int before = dup(STDIN_FILENO), fd;
+	struct stat st;
 
 	(void)state;
+	umask(022);
 	close(before);
 	for (uint32_t i = 0; i < 4; i++) {
 		bool old = i & 1, is_written = i & 2;
@@ -306,6 +293,8 @@ static void files_of_results(void **state)
 		}
 		assert_int_equal(output_open(&o, "--json", path), 0);
 		in_file(old ? "old text" : "");
+		assert_int_equal(fstat(fileno(o.file), &st), 0);
+		assert_int_equal(st.st_mode & 07777, 0644);
 		if (is_written) {
 			assert_int_equal(output_begin(&o), 0);
 			fputs("new", o.file);
@@ -335,7 +324,7 @@ static void files_that_cannot_be_written(void **state)
 
 	(void)state;
 	snprintf(missing, sizeof(missing), "%s/none/file", dir);
-	hold();
+	hold_stderr();
 	assert_int_equal(output_open(&o, "--csv", missing), TOOL_FAILED);
 	assert_int_equal(output_open(&o, "--csv", dir), TOOL_FAILED);
 	assert_int_equal(output_open(&o, "--csv", "/dev/full"), 0);

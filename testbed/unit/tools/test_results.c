@@ -9,6 +9,7 @@
 
 #include "experiment.h"
 #include "result.h"
+#include "said.h"
 #include "tool.h"
 
 static const struct result_column columns[] = {
@@ -55,8 +56,8 @@ static void add_row(struct result *r, uint64_t nodes, const char *where, double 
 	result_none(r);
 }
 
-/* The output of a function: stdout in text, stderr in said. */
-static char text[16384], said[4096];
+/* The output of a function. */
+static char text[16384];
 
 static void written(const struct result *r, void (*write)(const struct result *r, FILE *to))
 {
@@ -65,31 +66,6 @@ static void written(const struct result *r, void (*write)(const struct result *r
 	assert_non_null(f);
 	write(r, f);
 	fclose(f);
-}
-
-static int held = -1;
-
-static void hold_stderr(void)
-{
-	char name[] = "/tmp/nbar-said-XXXXXX";
-	int fd = mkstemp(name);
-
-	fflush(stderr);
-	held = dup(STDERR_FILENO);
-	dup2(fd, STDERR_FILENO);
-	close(fd);
-	unlink(name);
-}
-
-static void release_stderr(void)
-{
-	ssize_t n;
-
-	fflush(stderr);
-	n = pread(STDERR_FILENO, said, sizeof(said) - 1, 0);
-	said[n > 0 ? n : 0] = '\0';
-	dup2(held, STDERR_FILENO);
-	close(held);
 }
 
 static void result_as_json(void **state)
