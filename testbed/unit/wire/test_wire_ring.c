@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "unit/unit.h"
+#include "unit/glue/said.h"
 #include "wire.h"
 
 #define RING_SIZE 65536u /* as in ring.c */
@@ -140,6 +140,9 @@ static void addresses(void **state)
 	assert_string_not_equal(text, end[2].wire->text);
 	assert_memory_equal(text, "ring:", 5);
 	assert_int_equal(wire_ring_ops.wakes(end[0].wire), -1);
+	/* The random id of the daemon, which no index changes. */
+	assert_memory_equal(end[0].wire->addr.byte, end[1].wire->addr.byte, 8);
+	assert_memory_not_equal(end[0].wire->addr.byte, end[0].wire->addr.byte + 12, 8);
 	for (uint32_t at = 12; at < NBNIC_ADDR_SIZE; at++)
 		assert_int_equal(end[1].wire->addr.byte[at], 0);
 }
@@ -161,8 +164,10 @@ static void without_memory(void **state)
 
 	(void)state;
 	no_memory = true;
+	said_begin();
 	assert_int_equal(wire_ring_ops.open("test", NULL, NULL, &wire), -ENOMEM);
 	no_memory = false;
+	assert_non_null(strstr(said_end(), "nic test: no memory for a wire"));
 	assert_null(wire);
 }
 

@@ -232,6 +232,31 @@ static void cleans(void **state)
 	shm_close(c.wire);
 }
 
+/* Each part of a slot counts for its sum, and a frame needs more than a right sum. */
+static void mixed_slots(void **state)
+{
+	const uint8_t frame[NBFW_FRAME_SIZE] = { 1, 2, 3, [47] = 4 };
+	struct slot *s;
+
+	(void)state;
+	assert_int_equal(shm_sum_of(UINT64_C(0x1122334455667788), frame, 9), 0xf1259bd6);
+	for (uint32_t i = 0; i < 4; i++) {
+		s = &of(&b)->own->slot[i];
+		assert_true(send_to(&a, &b));
+		if (i == 0)
+			s->from ^= UINT64_C(1) << 40;
+		else if (i == 1)
+			s->frame[20] ^= 1;
+		else if (i == 2)
+			s->frame[0] = 99; /* another version */
+		if (i == 2)
+			s->sum = shm_sum_of(s->from, s->frame, i);
+		assert_int_equal(poll_end(&b, 1), 1);
+		assert_int_equal(b.wire->malformed, i < 3 ? i + 1 : 3);
+		assert_int_equal(taken(&b), i == 3);
+	}
+}
+
 /* Rings of peers that this process has mapped. */
 static uint32_t mapped(void)
 {
@@ -316,6 +341,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(nonsense, setup, teardown),
 		cmocka_unit_test_setup_teardown(peer_gone, setup, teardown),
 		cmocka_unit_test_setup_teardown(cleans, setup, teardown),
+		cmocka_unit_test_setup_teardown(mixed_slots, setup, teardown),
 		cmocka_unit_test_setup_teardown(leaves_no_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(refuses, setup, teardown),
 		cmocka_unit_test(no_memory),
