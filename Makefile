@@ -54,7 +54,6 @@ INSTALLS :=
 
 include firmware/firmware.mk
 include hostlib/hostlib.mk
-include tools/lab/compose/tune.mk
 include mpi-glue/mpi-glue.mk
 include tools/tools.mk
 include testbed/testbed.mk

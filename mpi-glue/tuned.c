@@ -7,7 +7,6 @@
  */
 #include "tuned.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +14,6 @@
 #include <sys/utsname.h>
 
 #include "nbar_tune.h"
-
-#define LIBRARY "libnbar-tune.so.0"
 
 enum fault {
 	FAULT_NONE,
@@ -36,12 +33,7 @@ static struct {
 	uint64_t digest;
 	uint32_t place; /* index of this host in the profile */
 	struct nbar_tune *tune;
-	int (*open)(const char *path, struct nbar_tune **out, char *why, size_t size);
-	uint64_t (*digest_of)(const struct nbar_tune *t);
-	int (*host)(const struct nbar_tune *t, const char *name, uint32_t *out, char *why,
-		    size_t size);
-	int (*plan)(const struct nbar_tune *t, const uint32_t *host, uint32_t size, uint32_t rank,
-		    struct nbar_plan **plan, size_t *length, char *why, size_t whysize);
+	const struct nbar_tune_ops *ops;
 } self;
 
 static const char *profile(void)
@@ -50,28 +42,6 @@ static const char *profile(void)
 	size_t n = strlen(NBAR_TUNE_PREFIX);
 
 	return strncmp(alg, NBAR_TUNE_PREFIX, n) == 0 ? alg + n : NULL;
-}
-
-/* Finds a function by dlsym: ISO C has no cast from an object to a function. */
-static bool tuned_find(void *library, const char *name, void *function)
-{
-	void *symbol = dlsym(library, name);
-
-	memcpy(function, &symbol, sizeof(symbol));
-	return symbol != NULL;
-}
-
-static bool tuned_load(void)
-{
-	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
-
-	if (library && tuned_find(library, "nbar_tune_open", &self.open) &&
-	    tuned_find(library, "nbar_tune_digest", &self.digest_of) &&
-	    tuned_find(library, "nbar_tune_host", &self.host) &&
-	    tuned_find(library, "nbar_tune_plan", &self.plan))
-		return true;
-	nbmpi_log(1, "cannot load " LIBRARY ": %s", dlerror());
-	return false;
 }
 
 /* Searches by the name of the host, then by the name of its NIC. */
@@ -83,25 +53,28 @@ static int find_host(char *why, size_t size)
 	int rc = -ENOENT;
 
 	if (uname(&name) == 0)
-		rc = self.host(self.tune, name.nodename, &self.place, why, size);
+		rc = self.ops->host(self.tune, name.nodename, &self.place, why, size);
 	if (rc == 0 || !*nbmpi_self.nic)
 		return rc;
 	nic = nic ? nic + 1 : nbmpi_self.nic;
 	snprintf(text, sizeof(text), "%.*s", (int)strcspn(nic, ":."), nic);
-	return self.host(self.tune, text, &self.place, why, size) ? rc : 0;
+	return self.ops->host(self.tune, text, &self.place, why, size) ? rc : 0;
 }
 
 static enum fault read_profile(void)
 {
 	char why[512] = "";
 
-	if (!tuned_load())
+	self.ops = nbar_tune_load(why, sizeof(why));
+	if (!self.ops) {
+		nbmpi_log(1, "%s", why);
 		return FAULT_LIBRARY;
-	if (self.open(profile(), &self.tune, why, sizeof(why)) != 0) {
+	}
+	if (self.ops->open(profile(), &self.tune, why, sizeof(why)) != 0) {
 		nbmpi_log(1, "%s", why);
 		return FAULT_PROFILE;
 	}
-	self.digest = self.digest_of(self.tune);
+	self.digest = self.ops->digest(self.tune);
 	if (find_host(why, sizeof(why)) != 0) {
 		nbmpi_log(2, "%s", why);
 		return FAULT_HOST;
@@ -112,7 +85,7 @@ static enum fault read_profile(void)
 static const char *fault_text(uint32_t fault)
 {
 	static const char *const text[FAULT_END] = {
-		[FAULT_LIBRARY] = "cannot load " LIBRARY,
+		[FAULT_LIBRARY] = "cannot load " NBAR_TUNE_LIBRARY,
 		[FAULT_PROFILE] = "cannot read the profile",
 		[FAULT_HOST] = "the profile does not have its host",
 		[FAULT_DIGEST] = "has another profile than other ranks",
@@ -221,8 +194,8 @@ int nbmpi_tuned_plan(const struct nbmpi_comm *c, struct nbar_group_attr *attr)
 	attr->alg = "auto";
 	if (!c->tuned)
 		return 0;
-	rc = self.plan(self.tune, c->tuned_host, c->nhost, attr->rank, &plan, &attr->plan_length,
-		       why, sizeof(why));
+	rc = self.ops->plan(self.tune, c->tuned_host, c->nhost, attr->rank, &plan,
+			    &attr->plan_length, why, sizeof(why));
 	if (rc != 0) {
 		nbmpi_log(1, "no plan by %s: %s", nbmpi_self.start.config.alg, why);
 		return rc;

@@ -13,13 +13,14 @@ allowed="
 nbar-nicd libsodium
 nbar-bared
 nbar libjansson|libm
+nbar-lab libjansson|libm
 libnbar.so
 libnbar-hostnic.so libsodium
 libnbar-tune.so libjansson|libm
 libnbar-wire-dpdk.so librte_.*
 libnbar-wire-verbs.so libibverbs
 libnbar-mpi-.*.so libmpi|libmpich|libopen-.*|libfabric|libucp
-nbar-mpi-bench-.* libmpi|libmpich|libopen-.*|libjansson|libm|libfabric|libucp
+nbar-mpi-(bench|profile)-.* libmpi|libmpich|libopen-.*|libjansson|libm|libfabric|libucp
 "
 
 # FOLDER: each program and library in it has a row, and needs what its row allows.

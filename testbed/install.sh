@@ -95,7 +95,10 @@ ok "each function has the page that describes it" page_of_each_function
 ok "the module of Python loads the installed library" env NBAR_LIBRARY="$libdir/libnbar.so.0" \
 	PYTHONPATH="$(dirname "$(find "$root" -name nbar.py)")" python3 -c 'import nbar; nbar.open("'$alone'").close()'
 BUILD=$prefix/bin
-ok "the installed report finds its module" "$BUILD/nbar" report --list
+if [ -x "$BUILD/nbar-lab" ]; then
+	ok "the installed report finds its module" "$BUILD/nbar-lab" report --list
+	ok "libnbar-tune exports one name" one_symbol libnbar-tune nbar_tune
+fi
 for sdk in dpdk=librte_eal verbs=libibverbs; do
 	if has_wire ${sdk%=*}; then
 		ok "the object of the wire ${sdk%=*} exports one name" one_symbol libnbar-wire-${sdk%=*} nbar_wire

@@ -127,7 +127,7 @@ check_callers() {
 check_sdks() { # FILE...
 	! grep -nE '^[[:space:]]*#[[:space:]]*include <(rte_|infiniband/|sodium|jansson|mpi\.h|pmix|ck_)' "$@" |
 		grep -vE '^(testbed|debian|hostlib/examples|firmware/wire/dpdk.*<rte_|firmware/wire/verbs.*<inf|firmware/wire/auth_key.*<sod)' |
-		grep -vE '^(tools/.*<(jansson|ck_)|(mpi-glue|tools/mpi)/.*<mpi|hostlib/include/nbar_pmix.*<pmix)'
+		grep -vE '^(tools/.*<(jansson|ck_)|(mpi-glue|tools/mpi|tools/lab/mpi)/.*<mpi|hostlib/include/nbar_pmix.*<pmix)'
 }
 
 # Errors are 0 or negative errno: a -1 has a comment that says what else it is. Exit codes are in files with a main(), or
@@ -169,7 +169,7 @@ mapfile -t sources < <(testbed/files --sources)
 ok "the folder of an SDK alone includes it" check_sdks "${sources[@]}"
 ok "each source file says what it does" check_sentences "${sources[@]}"
 
-mapfile -t layers < <(grep -E '^(firmware|hostlib/(src|python|tune)|mpi-glue)/.*\.[ch]$' "$work/files")
+mapfile -t layers < <(grep -E '^(firmware|hostlib/(src|python)|mpi-glue|tools/lab/compose)/.*\.[ch]$' "$work/files")
 ok "errors are negative errno, exit codes are of main(), refusals have a text" check_errors "${layers[@]}"
 ok "make files needs no git" without_git
 functions=$(sed -nE 's/^ (nbar_[a-z0-9_]+)@NBAR_0\..*/\1/p' debian/libnbar0.symbols) # those of libnbar itself

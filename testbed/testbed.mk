@@ -4,11 +4,12 @@
 
 UNITS += test
 CFLAGS_test = -D_GNU_SOURCE -Ihostlib/include -Ihostlib/src -Ifirmware/include -Ifirmware/core \
-              -Ifirmware/nic -Ifirmware/wire -Ifirmware/platform/daemon -Impi-glue $(TOOLS_INC) \
+              -Ifirmware/nic -Ifirmware/wire -Ifirmware/platform/daemon -Impi-glue $(TOOLS_INC) $(LAB_INC) \
               -Itestbed
 
 # Unit tests: name -> what it is linked with.
-UNIT_SRC := $(wildcard testbed/unit/*/test_*.c)
+# Without tools/lab, its tests are left out.
+UNIT_SRC := $(filter-out $(if $(LAB_INC),,testbed/unit/lab/%),$(wildcard testbed/unit/*/test_*.c))
 UNIT_BIN := $(patsubst %.c,$(BUILD)/%,$(notdir $(UNIT_SRC)))
 UNIT_OBJ := $(UNIT_SRC:%.c=$(BUILD)/test/%.o)
 unit_obj = $(filter %/$(1).o,$(UNIT_OBJ))
@@ -128,7 +129,8 @@ $(BUILD)/oracle: $(BUILD)/test/testbed/e2e/oracle.o $(BUILD)/tools/tools/bench/h
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@
 # Some are sourced by others.
-E2E_SCRIPT := $(filter-out testbed/e2e/lib.sh testbed/e2e/plans.sh,$(wildcard testbed/e2e/*.sh))
+E2E_LAB := $(patsubst %,testbed/e2e/%.sh,one-to-many report sweep threads tune)
+E2E_SCRIPT := $(filter-out testbed/e2e/lib.sh testbed/e2e/plans.sh $(if $(LAB_INC),,$(E2E_LAB)),$(wildcard testbed/e2e/*.sh))
 TESTS += $(BUILD)/oracle
 TEST_LIST += $(E2E_SCRIPT)
 OBJS += $(BUILD)/test/testbed/e2e/oracle.o
@@ -167,7 +169,7 @@ OBJS += $(BUILD)/test/testbed/e2e/strangers.o $(BUILD)/test/testbed/e2e/clients.
 
 # What the firmware may need and include; the script asks for the flags of the units themselves. The map in
 # CONTRIBUTING.md and the tree agree. What runs the tests finds faults. A sanitizer changes none of this.
-TEST_LIST += $(if $(SAN),,testbed/firmware-check.sh testbed/map-check.sh testbed/house-check.sh testbed/gates.sh)
+TEST_LIST += $(if $(SAN),,testbed/firmware-check.sh testbed/map-check.sh testbed/house-check.sh testbed/gates.sh $(if $(LAB_INC),testbed/lab-check.sh))
 export CFLAGS_FW = $(CFLAGS_fw)
 export CFLAGS_LIB = $(CFLAGS_lib)
 count: ## lines of product and tests, words of documents

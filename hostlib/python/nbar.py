@@ -248,6 +248,6 @@ def load(path: str | Path) -> Results:
 
 
 def run(*words: str, program: str | Path = "nbar") -> Results:
-    """Runs an experiment: run("sweep", "granularity", "--nodes", "4"). Its messages go to stderr."""
+    """Runs an experiment: run("sweep", "granularity", program="nbar-lab"). Its messages go to stderr."""
     done = subprocess.run([program, *words, "--json", "-"], stdout=subprocess.PIPE, check=True)
-    return Results(done.stdout, " ".join(("nbar", *words)))
+    return Results(done.stdout, " ".join((Path(program).name, *words)))

@@ -100,7 +100,7 @@ static int component_register(void)
 	param("priority", "Priority among the collective components (default: 95)",
 	      MCA_BASE_VAR_TYPE_INT, &SELF.priority);
 	param("algorithm",
-	      "Algorithm, a text for the NIC: see nbar(3); or tuned:FILE: see nbar-tune(1) "
+	      "Algorithm, a text for the NIC: see nbar(3); or tuned:FILE: see nbar-lab-tune(1) "
 	      "(default: auto)",
 	      MCA_BASE_VAR_TYPE_STRING, &SELF.algorithm);
 	param("min_nodes",

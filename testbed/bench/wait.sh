@@ -32,7 +32,7 @@ mpi() {
 team() {
 	local set=NBAR_WAIT=$3
 	[ "$3" = auto ] && set=NBAR_WAIT=
-	env "$set" timeout -k 5 300 "$BUILD/nbar" sweep threads --threads "$2" --kinds sense-reverse,mcs --launches 1 \
+	env "$set" timeout -k 5 300 "$BUILD/nbar-lab" threads --threads "$2" --kinds sense-reverse,mcs --launches 1 \
 		--csv "$work/result" >"$work/out" 2>&1 || die "threads: $(cat "$work/out")"
 	awk -F, -v n="$2" -v policy="$3" '/^#/ { next }
 		!at { for (i = 1; i <= NF; i++) { if ($i == "barrier") kind = i; if ($i == "time_us") at = i }; next }

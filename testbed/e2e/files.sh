@@ -7,7 +7,12 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
 nbar=$BUILD/nbar
+lab=$BUILD/nbar-lab
 own_tmpdir
+
+lab_ok() {
+	[ ! -x "$lab" ] || ok "$@"
+}
 
 # refuses STATUS FILE COMMAND...: ends with STATUS, and names FILE. Memory and time have limits, so a
 # command that reads on fails here.
@@ -26,9 +31,9 @@ for kind in pipe zero folder long; do
 	if [ -z "${SAN:-}" ]; then
 		ok "nbar-nicd --config: $kind" refuses 2 "$file" "$BUILD/nbar-nicd" --config "$file" --check-config
 		ok "nbar-nicd --tune: $kind" refuses 2 "$file" "$BUILD/nbar-nicd" --tune "$file" --check-config
-		ok "nbar tune: $kind" refuses 1 "$file" "$nbar" tune "$file"
-		ok "nbar predict --measured: $kind" refuses 1 "$file" "$nbar" predict "$work/p" --measured "$file"
-		ok "nbar report: $kind" refuses 1 bench.json "$nbar" report --render-only "$work/results"
+		lab_ok "nbar-lab tune: $kind" refuses 1 "$file" "$lab" tune "$file"
+		lab_ok "nbar-lab predict --measured: $kind" refuses 1 "$file" "$lab" predict "$work/p" --measured "$file"
+		lab_ok "nbar-lab report: $kind" refuses 1 bench.json "$lab" report --render-only "$work/results"
 		ok "nbar trace: $kind" refuses 1 "$file" "$nbar" trace "$file" -o "$work/out.json"
 	else
 		skip "files that are no files: $kind" "a sanitizer reserves more memory than the limit here"
@@ -44,18 +49,18 @@ full() {
 }
 
 # Each subcommand: its help, and then what those print that need no long run.
-"$nbar" help | sed -nE 's/^  ([a-z-]+( [a-z-]+)?)  .*/\1/p' | grep -vx help >"$work/subcommands"
 while read -r words; do
-	ok "nbar $words --help to a full disk" full "$nbar" $words --help
-done <"$work/subcommands"
+	ok "$words --help to a full disk" full "$BUILD/"$words --help
+done < <(subcommands)
 daemon "$work/d" --nics 1 --idle sleep --trace 8 || exit 1
 export NBAR_RUN_DIR=$work/d
-for words in help --version stat "stat --json" "stat --last" "stat --openmetrics" "stat --watch 1" "stat --watch 1 --json" \
-	doctor "doctor --json" trace "tune $work/p" "tune $work/p --emit c" "predict $work/p" "report --list" \
-	"simulate --members 4 --alg pairwise" "simulate --members 4 --alg pairwise --csv -" \
-	"bench --nodes 2 --nic n0 -i 5 -x 1" "bench --nodes 2 --nic n0 -i 5 -x 1 --json -" \
-	"sweep threads --threads 2 -i 10 --kinds pthread" "profile --nodes 2 -i 5 --output $work/profile"; do
-	ok "nbar ${words//$work/DIR} to a full disk" full "$nbar" $words
+for words in "nbar help" "nbar --version" "nbar stat" "nbar stat --json" "nbar stat --last" "nbar stat --openmetrics" \
+	"nbar stat --watch 1" "nbar stat --watch 1 --json" "nbar doctor" "nbar doctor --json" "nbar trace" \
+	"nbar bench --nodes 2 --nic n0 -i 5 -x 1" "nbar bench --nodes 2 --nic n0 -i 5 -x 1 --json -" \
+	"nbar-lab tune $work/p" "nbar-lab tune $work/p --emit c" "nbar-lab predict $work/p" "nbar-lab report --list" \
+	"nbar-lab simulate --members 4 --alg pairwise" "nbar-lab simulate --members 4 --alg pairwise --csv -" \
+	"nbar-lab threads --threads 2 -i 10 --kinds pthread" "nbar-lab profile --nodes 2 -i 5 --output $work/profile"; do
+	[ ! -x "$BUILD/${words%% *}" ] || ok "${words//$work/DIR} to a full disk" full "$BUILD/"$words
 done
 for words in --help --version --list-algs --list-wires "--nics 1 --check-config"; do
 	ok "nbar-nicd $words to a full disk" full "$BUILD/nbar-nicd" $words
@@ -67,11 +72,11 @@ line_by_line() {
 ok "nbar stat --watch, line by line, to a full disk" line_by_line "$nbar" stat --watch 1
 ok "nbar-nicd, line by line, to a full disk" line_by_line "$BUILD/nbar-nicd" --list-algs
 ok "nbar trace -o a full disk" full "$nbar" trace -o /dev/full
-ok "nbar tune -o a full disk" full "$nbar" tune "$work/p" --emit c -o /dev/full
+lab_ok "nbar-lab tune -o a full disk" full "$lab" tune "$work/p" --emit c -o /dev/full
 
 # A file that may not become long enough is an error of this file, and kills no process.
 limited() {
-	(ulimit -f 1 && wants 1 'cannot write' "$nbar" simulate --members 64 --alg pairwise --write-goal "$work/goal")
+	(ulimit -f 1 && wants 1 'cannot write' "$nbar" bench --nodes 2 --nic n0 -i 500 -x 0 --where nic --raw "$work/raw")
 }
 
 limited_daemon() {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Checks the help of `nbar`: every subcommand has a help text that fits a screen, and a manual page.
+# Checks the help of `nbar` and `nbar-lab`: every subcommand has a help text that fits a screen, and a manual page.
 # Every metric of the table is in help, manual page and results.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -14,16 +14,10 @@ fits() {
 	[ "$(wc -l <"$work/help")" -le 40 ] && ! grep -E '.{81}' "$work/help"
 }
 
-# The subcommands, of one word or two, as `nbar help` lists them.
-subcommands() {
-	"$nbar" help | sed -nE 's/^  ([a-z-]+( [a-z-]+)?)  .*/\1/p' | grep -v '^help$'
-}
-
-# help_and_usage SUBCOMMAND...: its help is the text of `nbar help SUBCOMMAND`, and contains its
-# name.
+# help_and_usage PROGRAM SUBCOMMAND...: its help is the text of `PROGRAM help SUBCOMMAND`, and contains its name.
 help_and_usage() {
-	fits "$nbar" "$@" --help && grep -qE "^usage: (mpirun .* )?nbar $*" "$work/help" &&
-		"$nbar" help "$@" | cmp - "$work/help"
+	fits "$BUILD/$@" --help && grep -qE "^usage: (mpirun .* )?$*" "$work/help" &&
+		"$BUILD/$1" help "${@:2}" | cmp - "$work/help"
 }
 
 # page FILE NAME...: groff reads the manual page without a warning, and each name is a tag in it.
@@ -52,19 +46,24 @@ helps() {
 	done
 }
 
-# Every subcommand has a page with its name, or is in the page of its first word.
+# Every subcommand has a page, maybe that of its first word, which begins with the question that it answers.
 pages() {
-	local words
-	while read -r words; do
-		[ -s "$BUILD/man/nbar-${words##* }.1" ] || grep -q "nbar $words" "$BUILD/man/nbar-${words%% *}.1" ||
-			{ echo "no page: $words"; return 1; }
+	local program word rest at bad=0
+	while read -r program word rest; do
+		at="SS $program $word $rest"
+		[ -n "$rest" ] || at="SH DESCRIPTION"
+		sed -n "/^\.$at\$/{n;p}" "$BUILD/man/$program-$word.1" | grep -E '^[A-Z][^.?!]*\?' ||
+			{ echo "nothing asks what $program $word $rest answers: see .$at of $program-$word.1"; bad=1; }
 	done < <(subcommands)
+	return $bad
 }
 
-ok "every subcommand has a manual page" pages
-ok "nbar help fits a screen" fits "$nbar" help
+ok "every subcommand has a manual page, which begins with a question" pages
+for program in nbar nbar-lab; do
+	[ ! -x "$BUILD/$program" ] || ok "$program help fits a screen" fits "$BUILD/$program" help
+done
 while read -r words; do
-	ok "nbar $words: help fits a screen" help_and_usage $words
+	ok "$words: help fits a screen" help_and_usage $words
 done < <(subcommands)
 mapfile -t names < <(columns)
 ok "bench has columns" [ ${#names[@]} -ge 10 ]

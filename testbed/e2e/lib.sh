@@ -119,3 +119,13 @@ finish() {
 	[ "$failures" = 0 ]
 	exit $?
 }
+
+# The subcommands, of one word or two, as `nbar help` and `nbar-lab help` list them, behind the program. An installation may
+# have no nbar-lab.
+subcommands() {
+	local program
+	for program in nbar nbar-lab; do
+		[ ! -x "$BUILD/$program" ] ||
+			"$BUILD/$program" help | sed -nE "/^  help /d; s/^  ([a-z-]+( [a-z-]+)?)  .*/$program \\1/p"
+	done
+}

@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Tests nbar bench one-to-many, and a daemon with the tune file that it writes. Does not check the
+# Tests nbar-lab one-to-many, and a daemon with the tune file that it writes. Does not check the
 # figures.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
 nbar=$BUILD/nbar
+lab=$BUILD/nbar-lab
 nicd=$BUILD/nbar-nicd
 own_tmpdir
 run="-i 20 -x 2 --peers 4"
 tune="--nodes 2,4 --alg dissemination:1,dissemination:2,dissemination:3,mcs --barriers 100"
 
 ping_pong() {
-	"$nbar" bench one-to-many $run "$@" >"$work/out" || return 1
+	"$lab" one-to-many $run "$@" >"$work/out" || return 1
 	cat "$work/out"
 	[ "$(grep -cE '^ping-pong +[2-5] +[1-4] +host' "$work/out")" = 4 ] &&
 		grep -q '^LoP, fitted to the medians: o(P) = [0-9.]*/P + [0-9.]* us, L(P)' "$work/out" &&
@@ -22,7 +23,7 @@ ping_pong() {
 # Tunes sizes 2 and 4. Dissemination has three parameters at size 4, and one at size 2, where others
 # would give the same plan; MCS has none. Each runs by NIC and by host.
 tuned() {
-	"$nbar" bench one-to-many $run $tune --tune-file "$work/tune" --json "$work/json" \
+	"$lab" one-to-many $run $tune --tune-file "$work/tune" --json "$work/json" \
 		--launches 2 >"$work/out" || return 1
 	cat "$work/out" "$work/tune"
 	[ "$(grep -cE '^barrier +2 ' "$work/out")" = 4 ] &&
@@ -76,10 +77,10 @@ ok "nicd: a tune file that does not exist" \
 for wrong in "--peers 1" "--peers 513" "--peers x" "--barriers 0" "--nodes 0" "--what" \
 	"--tune-file $work/t --where host" "--tune-file $work/t --alg linear"; do
 	ok "one-to-many: '${wrong//$work/DIR}' is wrong usage" \
-		wants 2 'nbar bench one-to-many --help' "$nbar" bench one-to-many $wrong
+		wants 2 'nbar-lab one-to-many --help' "$lab" one-to-many $wrong
 done
 ok "one-to-many: a tune file that cannot be written is refused first" \
-	wants 1 "cannot write $work/none/t" "$nbar" bench one-to-many -i 1000000 --tune-file "$work/none/t"
-ok "one-to-many: help" "$nbar" bench one-to-many --help
+	wants 1 "cannot write $work/none/t" "$lab" one-to-many -i 1000000 --tune-file "$work/none/t"
+ok "one-to-many: help" "$lab" one-to-many --help
 ok "nothing is left in the temporary folder" nothing_left
 finish

@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# nbar report: a page from real runs, and from prepared results. No failure may lose results.
+# nbar-lab report: a page from real runs, and from prepared results. No failure may lose results.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
-nbar=$BUILD/nbar
+lab=$BUILD/nbar-lab
 dir=$work/report
 own_tmpdir
 if ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 9))' 2>/dev/null; then
-	skip "nbar report" "there is no python3 of version 3.9 or later: apt-get install python3"
+	skip "nbar-lab report" "there is no python3 of version 3.9 or later: apt-get install python3"
 	finish
 fi
 
 measured() {
-	"$nbar" report --quick --only bench "$dir" >"$work/out" 2>"$work/err" || {
+	"$lab" report --quick --only bench "$dir" >"$work/out" 2>"$work/err" || {
 		cat "$work/err"
 		return 1
 	}
@@ -40,13 +40,13 @@ figures() {
 
 # commands LENGTH: prints, from --list, the estimated seconds and the command of each experiment.
 commands() {
-	"$nbar" report --list | sed -nE "s/^    ($1): nbar (.*) \(about ([0-9]+) s\)\$/\3 \2/p"
+	"$lab" report --list | sed -nE "s/^    ($1): (.*) \(about ([0-9]+) s\)\$/\3 \2/p"
 }
 
 # By its own estimates a report takes at most 3 minutes with --quick, 30 by default, and 2 hours with
 # --thorough.
 lengths() {
-	local n=$("$nbar" report --list | grep -c '^[a-z]') length seconds
+	local n=$("$lab" report --list | grep -c '^[a-z]') length seconds
 	for length in --quick:180 default:1800 --thorough:7200; do
 		seconds=$(commands ${length%:*} | awk '{ s += $1 } END { print s }')
 		echo "${length%:*}: $seconds s"
@@ -83,26 +83,26 @@ changed() {
 
 hostile() {
 	changed hostile 's,"dissemination:3","<script>alert(1)</script>",' &&
-		"$nbar" report --render-only "$work/hostile" &&
+		"$lab" report --render-only "$work/hostile" &&
 		grep -q '&lt;script&gt;' "$work/hostile/index.html" &&
 		! grep -qi '<script' "$work/hostile/index.html"
 }
 
 # A package that is missing is named.
 no_python() {
-	wants 1 'cannot run python3: .*install the package python3' env PATH=/nowhere "$nbar" report --list
+	wants 1 'cannot run python3: .*install the package python3' env PATH=/nowhere "$lab" report --list
 }
 
 no_module() {
 	mkdir "$work/alone" && cp tools/lab/report/*.py "$work/alone" || return 1
-	wants 1 'install the package python3-nbar' env -u PYTHONPATH python3 -BS "$work/alone/report.py" "$nbar" --list
+	wants 1 'install the package python3-nbar' env -u PYTHONPATH python3 -BS "$work/alone/report.py" "$lab" --list
 }
 
 # interrupted: the results of bench are there, and threads is interrupted. The page has bench.
 interrupted() {
 	local i
 	changed cut '' || return 1
-	"$nbar" report --quick --only bench,threads "$work/cut" >"$work/out" 2>"$work/cut.err" &
+	"$lab" report --quick --only bench,threads "$work/cut" >"$work/out" 2>"$work/cut.err" &
 	local report=$!
 	pids="$pids $report"
 	for i in $(seq 600); do
@@ -117,13 +117,13 @@ interrupted() {
 }
 
 goes_on() {
-	keeps "$work/cut/bench.json" 0 '1 of 1: threads' "$nbar" report --quick --only bench,threads "$work/cut" &&
+	keeps "$work/cut/bench.json" 0 '1 of 1: threads' "$lab" report --quick --only bench,threads "$work/cut" &&
 		[ -s "$work/cut/threads.json" ] && grep -q 'Barriers of threads' "$work/cut/index.html"
 }
 
 # mpi LAUNCHER: the experiments over MPI, started by this launcher.
 mpi() {
-	"$nbar" report --quick --only mpi-barrier --mpirun "$1" "$work/mpi" >"$work/out" 2>"$work/err" || {
+	"$lab" report --quick --only mpi-barrier --mpirun "$1" "$work/mpi" >"$work/out" 2>"$work/err" || {
 		cat "$work/err"
 		return 1
 	}
@@ -134,7 +134,7 @@ mpi() {
 no_mpi() {
 	mkdir -p "$work/bin" && ln -sf "$(python3 -c 'import sys; print(sys.executable)')" "$work/bin/python3" || return 1
 	wants 0 'mpi-app is left out: there is no mpirun here' \
-		env PATH="$work/bin" "$nbar" report --quick --only mpi-app "$dir"
+		env PATH="$work/bin" "$lab" report --quick --only mpi-app "$dir"
 }
 
 ok "report: three lengths" lengths
@@ -148,25 +148,25 @@ else
 fi
 ok "report: the page has its figures, for wide and narrow screens" figures
 ok "report: an experiment that has its results is not run again" \
-	keeps "$dir/bench.json" 0 'not run again' "$nbar" report --quick --only bench "$dir"
+	keeps "$dir/bench.json" 0 'not run again' "$lab" report --quick --only bench "$dir"
 ok "report: results of other runs are refused" \
-	keeps "$dir/bench.json" 1 'another command' "$nbar" report --only bench "$dir"
+	keeps "$dir/bench.json" 1 'another command' "$lab" report --only bench "$dir"
 ok "report: --thorough refuses results of short runs" \
-	keeps "$dir/bench.json" 1 'another command' "$nbar" report --thorough --only bench "$dir"
-ok "report: --render-only" keeps "$dir/bench.json" 0 '' "$nbar" report --render-only "$dir"
+	keeps "$dir/bench.json" 1 'another command' "$lab" report --thorough --only bench "$dir"
+ok "report: --render-only" keeps "$dir/bench.json" 0 '' "$lab" report --render-only "$dir"
 changed foreign 's/"host": "[^"]*"/"host": "elsewhere"/'
 ok "report: results of another machine are refused" \
 	keeps "$work/foreign/bench.json" 1 'another machine (elsewhere)' \
-	"$nbar" report --quick --only bench "$work/foreign"
+	"$lab" report --quick --only bench "$work/foreign"
 changed broken '5,$d'
 ok "report: a broken result is named, and remains" \
 	keeps "$work/broken/bench.json" 1 'broken/bench.json has no results.*line' \
-	"$nbar" report --quick --only bench "$work/broken"
+	"$lab" report --quick --only bench "$work/broken"
 ok "report: no page is made of a broken result" \
-	keeps "$work/broken/bench.json" 1 'has no results' "$nbar" report --render-only "$work/broken"
+	keeps "$work/broken/bench.json" 1 'has no results' "$lab" report --render-only "$work/broken"
 ok "report: no text of a result is taken for HTML" hostile
 for part in headline noise figures numbers hostile refused tables; do
-	ok "report: prepared results: $part" python3 -B testbed/e2e/report_page.py "$nbar" "$work/prepared" $part
+	ok "report: prepared results: $part" python3 -B testbed/e2e/report_page.py "$lab" "$work/prepared" $part
 done
 ok "report: no python3" no_python
 ok "report: no module nbar" no_module
@@ -185,13 +185,13 @@ ok "report: SIGINT keeps the results of completed experiments" interrupted
 ok "report: the same command continues the interrupted report" goes_on
 mkdir "$work/empty"
 touch "$work/file"
-ok "report: no results" wants 1 'no result' "$nbar" report --render-only "$work/empty"
-ok "report: no such folder" wants 1 'cannot be looked at: .*; name another: nbar report DIR' "$nbar" report --render-only "$work/none"
-ok "report: a file is no folder" wants 1 'file cannot be written in: Not a directory; name another' "$nbar" report "$work/file"
-ok "report: a folder that cannot be made" wants 1 'cannot be made: .*; name another' "$nbar" report "$work/none/below"
+ok "report: no results" wants 1 'no result' "$lab" report --render-only "$work/empty"
+ok "report: no such folder" wants 1 'cannot be looked at: .*; name another: nbar-lab report DIR' "$lab" report --render-only "$work/none"
+ok "report: a file is no folder" wants 1 'file cannot be written in: Not a directory; name another' "$lab" report "$work/file"
+ok "report: a folder that cannot be made" wants 1 'cannot be made: .*; name another' "$lab" report "$work/none/below"
 for wrong in "" "--only bench" "--only nothing $work/x" "a b" "--render-only --quick $work/x" "--quick --thorough $work/x" "--what x"; do
-	ok "report: '${wrong//$work/DIR}' is wrong usage" wants 2 'nbar report --help' "$nbar" report $wrong
+	ok "report: '${wrong//$work/DIR}' is wrong usage" wants 2 'nbar-lab report --help' "$lab" report $wrong
 done
-ok "report: help" sh -c "$nbar report --help && $nbar report --list"
+ok "report: help" sh -c "$lab report --help && $lab report --list"
 ok "report: nothing is left in the temporary folder" nothing_left
 finish

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks pages that `nbar report --render-only` makes of prepared results. report.sh runs it, once for each
-function below: report_page.py NBAR FOLDER FUNCTION."""
+"""Checks pages that `nbar-lab report --render-only` makes of prepared results. report.sh runs it, once for each
+function below: report_page.py NBAR-LAB FOLDER FUNCTION."""
 import json
 import re
 import subprocess
@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "hostlib/python"))
 from experiments import EXPERIMENTS, POINTS  # noqa: E402
 from figure import Axis, number  # noqa: E402
 
-NBAR, FOLDER = sys.argv[1], Path(sys.argv[2])
+LAB, FOLDER = sys.argv[1], Path(sys.argv[2])
 BENCH = ["nodes", "where", "alg", "mean", "low", "high", "speedup"]
 ROWS = [[2, "nic", "pairwise", 2.0, 1.9, 2.1, 99.0], [2, "host", "pairwise", 198.0, 1.0, 400.0, None],
         [8, "nic", "pairwise", 4.0, 3.8, 4.0, 2.5], [8, "host", "pairwise", 10.0, 9.6, 10.26, None],
@@ -36,7 +36,7 @@ def page(status=0, **results):
     for name, value in results.items():
         text = value if isinstance(value, (bytes, str)) else json.dumps(value)
         (FOLDER / f"{name.replace('_', '-')}.json").write_bytes(text if isinstance(text, bytes) else text.encode())
-    done = subprocess.run([NBAR, "report", "--render-only", FOLDER], stderr=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run([LAB, "report", "--render-only", FOLDER], stderr=subprocess.PIPE, text=True, check=False)
     print(done.stderr)
     assert done.returncode == status, done
     if not (FOLDER / "index.html").exists():

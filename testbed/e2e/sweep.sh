@@ -5,7 +5,7 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
-nbar=$BUILD/nbar
+lab=$BUILD/nbar-lab
 own_tmpdir
 
 # reads FILE EXPERIMENT ROWS: the JSON is complete. Each row has a value per column, and settings
@@ -32,7 +32,7 @@ END
 experiment() {
 	local name=$1 rows=$2
 	shift 2
-	"$nbar" "$@" --check --json "$work/$name.json" --csv "$work/$name.csv" \
+	"$BUILD/$@" --check --json "$work/$name.json" --csv "$work/$name.csv" \
 		--raw "$work/$name.raw" || return 1
 	reads "$work/$name.json" "$name" "$rows" || return 1
 	[ "$(grep -vc '^#@' "$work/$name.csv")" = $((rows + 1)) ] &&
@@ -43,7 +43,7 @@ experiment() {
 # SIGINT after the first points: they are printed.
 interrupted() {
 	local file=$work/long.json raw=$work/long.raw i
-	"$nbar" sweep granularity --nodes 2 -i 50 -x 1 --launches 10 --points 4 --idle yield \
+	"$lab" sweep granularity --nodes 2 -i 50 -x 1 --launches 10 --points 4 --idle yield \
 		--json "$file" --raw "$raw" >"$work/out" 2>"$work/err" &
 	local pid=$!
 	pids="$pids $pid"
@@ -59,22 +59,22 @@ interrupted() {
 }
 
 few="--idle yield -i 20 -x 2 --nodes 2,3 --launches 2"
-ok "bench: every plan, a range of sizes" experiment bench $((4 * $(algs | wc -l))) bench -i 20 -x 2 --nodes 3-4 --alg all
-ok "granularity" experiment granularity 24 sweep granularity $few --compute 1-20 --points 6
-ok "granularity: a list, a process per node, MCS" experiment granularity 4 sweep granularity -i 20 -x 2 \
+ok "bench: every plan, a range of sizes" experiment bench $((4 * $(algs | wc -l))) nbar bench -i 20 -x 2 --nodes 3-4 --alg all
+ok "granularity" experiment granularity 24 nbar-lab sweep granularity $few --compute 1-20 --points 6
+ok "granularity: a list, a process per node, MCS" experiment granularity 4 nbar-lab sweep granularity -i 20 -x 2 \
 	--nodes 3 --compute 0.5,10 --drivers nodes --alg mcs
-ok "efficiency" experiment efficiency 8 sweep efficiency $few --efficiency 0.3,0.6
-ok "arrival" experiment arrival 16 sweep arrival $few --compute 50,100 --vary 0,20
-ok "app: two applications of the literature and two of the user" experiment app 16 app -i 2 --nodes 2,3 --launches 1 \
+ok "efficiency" experiment efficiency 8 nbar-lab sweep efficiency $few --efficiency 0.3,0.6
+ok "arrival" experiment arrival 16 nbar-lab sweep arrival $few --compute 50,100 --vary 0,20
+ok "app: two applications of the literature and two of the user" experiment app 16 nbar-lab app -i 2 --nodes 2,3 --launches 1 \
 	--app 1,2 --steps 5 --steps 1,2.5 --scale 0.1
-ok "app: only by NIC" experiment app 1 app -i 2 --nodes 2 --launches 1 --app 1 --where nic
-ok "combined: two kinds, every barrier of every thread checked" experiment combined 24 sweep combined \
+ok "app: only by NIC" experiment app 1 nbar-lab app -i 2 --nodes 2 --launches 1 --app 1 --where nic
+ok "combined: two kinds, every barrier of every thread checked" experiment combined 24 nbar-lab sweep combined \
 	$few --threads 1,3 --kind sense-reverse,mcs
-ok "combined: over udp, all kinds" experiment combined 12 sweep combined -i 20 -x 0 --idle yield --nodes 3 \
+ok "combined: over udp, all kinds" experiment combined 12 nbar-lab sweep combined -i 20 -x 0 --idle yield --nodes 3 \
 	--launches 1 --threads 2 --kind all --alg tournament --wire udp
 ok "an interrupted run prints its points, and writes no file of results" interrupted
 while read -r words; do
-	ok "wrong usage: $words" wants 2 'nbar .*--help' "$nbar" $words
+	ok "wrong usage: $words" wants 2 'nbar-lab .*--help' "$lab" $words
 done <<'END'
 sweep
 sweep everything
@@ -92,7 +92,6 @@ sweep combined --kind fastest
 sweep combined --kind dissemination:0
 sweep combined --where threads
 sweep combined --drivers 1
-bench --where nic-release
 app --app 4
 app --steps 1,x
 app --vary 1,2
@@ -101,8 +100,8 @@ app --what
 END
 for what in "sweep granularity" "sweep efficiency" "sweep arrival" "sweep combined" app; do
 	ok "$what: a folder that cannot be written is refused first" \
-		wants 1 "cannot write /proc/none/x" "$nbar" $what -i 100000000 --json /proc/none/x
-	ok "$what: help" sh -c "$nbar $what --help | grep -q '^usage: nbar $what'"
+		wants 1 "cannot write /proc/none/x" "$lab" $what -i 100000000 --json /proc/none/x
+	ok "$what: help" sh -c "$lab $what --help | grep -q '^usage: nbar-lab $what'"
 done
 ok "nothing is left behind" nothing_left
 finish

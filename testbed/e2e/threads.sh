@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# `nbar sweep threads`: every barrier that was built runs, nbar's own and those of other libraries;
+# `nbar-lab threads`: every barrier that was built runs, nbar's own and those of other libraries;
 # results can be read; an interrupted run prints its points; wrong usage gets a message. The figures are
 # not checked.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
-nbar=$BUILD/nbar
+lab=$BUILD/nbar-lab
 few="-i 50 -x 5 --launches 2 --limit 20"
 
 # refuses WORDS OPTION...: the command ends with status 2, and prints WORDS.
 refuses() {
 	local words=$1
 	shift
-	"$nbar" sweep threads "$@" >"$work/out" 2>&1
+	"$lab" threads "$@" >"$work/out" 2>&1
 	[ $? = 2 ] && grep -q -e "$words" "$work/out" || { cat "$work/out"; return 1; }
 }
 
@@ -45,12 +45,12 @@ END
 }
 
 measures() {
-	"$nbar" sweep threads $few --threads 2,3 --kinds "${1// /,}" --json "$work/t.json" \
+	"$lab" threads $few --threads 2,3 --kinds "${1// /,}" --json "$work/t.json" \
 		--csv "$work/t.csv" --raw "$work/t.raw" && reads $1
 }
 
 all_there_is() {
-	"$nbar" sweep threads $few --launches 1 --threads 2 >"$work/out" 2>&1 || return 1
+	"$lab" threads $few --launches 1 --threads 2 >"$work/out" 2>&1 || return 1
 	cat "$work/out"
 	grep -q 'sense-reverse *nbar' "$work/out" && grep -q 'pthread *libc' "$work/out"
 }
@@ -58,13 +58,13 @@ all_there_is() {
 more_threads_than_processors() {
 	local kind
 	for kind in sense-reverse mcs tournament dissemination:1 dissemination:16 pthread; do
-		"$nbar" sweep threads $few --launches 1 --threads 1,33,64 --kinds $kind || return 1
+		"$lab" threads $few --launches 1 --threads 1,33,64 --kinds $kind || return 1
 	done
 }
 
 interrupted() {
 	local pid i
-	"$nbar" sweep threads -i 100000 --launches 200 --limit 50 --threads 2 --kinds mcs,pthread \
+	"$lab" threads -i 100000 --launches 200 --limit 50 --threads 2 --kinds mcs,pthread \
 		--json "$work/long.json" --raw "$work/long.raw" >"$work/out" 2>&1 &
 	pid=$!
 	pids="$pids $pid"
@@ -80,7 +80,7 @@ interrupted() {
 }
 
 unwritable() {
-	! "$nbar" sweep threads $few --json "$work/none/t.json" >"$work/out" 2>&1 &&
+	! "$lab" threads $few --json "$work/none/t.json" >"$work/out" 2>&1 &&
 		grep -q "none/t.json" "$work/out"
 }
 
@@ -113,5 +113,5 @@ ok "0 repetitions are refused" refuses "'0'" --launches 0
 ok "an unknown option is refused" refuses "--nodes" --nodes 2
 ok "an argument is refused" refuses "is not an option" 16
 ok "a result that cannot be written is refused before the work" unwritable
-ok "--help lists the options" grep -q -- --limit <("$nbar" sweep threads --help)
+ok "--help lists the options" grep -q -- --limit <("$lab" threads --help)
 finish

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# From a profile to a barrier: nbar profile, predict and tune, --alg tuned:FILE, and the C file that
-# nbar tune writes, with each MPI that is installed. The figures are not checked.
+# From a profile to a barrier: nbar-lab profile, predict and tune, --alg tuned:FILE, and the C file that
+# nbar-lab tune writes, with each MPI that is installed. The figures are not checked.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
 nbar=$BUILD/nbar
+lab=$BUILD/nbar-lab
 own_tmpdir
 
 # prof RACKS HOSTS: prints a profile of RACKS racks with HOSTS hosts each, n0, n1, ...; messages
@@ -33,11 +34,11 @@ prof() {
 }
 
 measures() {
-	"$nbar" profile --nodes 5 -i 10 -x 2 --output "$work/own" "$@" >"$work/out" || return 1
+	"$lab" profile --nodes 5 -i 10 -x 2 --output "$work/own" "$@" >"$work/out" || return 1
 	cat "$work/out" "$work/own"
 	[ "$(grep -cE '^n[0-4] +n[0-4] +[0-9.]+ +[0-9.]+' "$work/out")" = 20 ] &&
 		grep -q '"hosts": \["n0", "n1", "n2", "n3", "n4"\]' "$work/own" &&
-		"$nbar" tune "$work/own"
+		"$lab" tune "$work/own"
 }
 
 runs() {
@@ -52,13 +53,13 @@ runs_over_udp() {
 }
 
 composes() {
-	"$nbar" tune "$work/p" >"$work/out" && cat "$work/out" &&
+	"$lab" tune "$work/p" >"$work/out" && cat "$work/out" &&
 		grep -qE '^dissemination:2 among n[0-9]+ n[0-9]+ n[0-9]+$' "$work/out" &&
 		[ "$(grep -c '^  arrive ' "$work/out")" = 3 ]
 }
 
 predicts() {
-	"$nbar" predict "$work/p" --measured "$work/json" >"$work/out" && cat "$work/out" &&
+	"$lab" predict "$work/p" --measured "$work/json" >"$work/out" && cat "$work/out" &&
 		grep -qE '^dissemination:1 +[0-9.]+ +[0-9.]+ +-?[0-9.]+$' "$work/out" &&
 		grep -qE '^tuned +[0-9.]+ +[0-9.]+ +-?[0-9.]+$' "$work/out" &&
 		grep -qE '^[0-9]+ of [0-9]+ pairs that differ by more than 20 %' "$work/out"
@@ -66,41 +67,41 @@ predicts() {
 
 # A profile by clusters (--sample): every host has a class.
 samples() {
-	"$nbar" profile --sample --nodes 5 -i 10 -x 2 --output "$work/sample" "$@" >"$work/out" || return 1
+	"$lab" profile --sample --nodes 5 -i 10 -x 2 --output "$work/sample" "$@" >"$work/out" || return 1
 	cat "$work/out" "$work/sample"
-	grep -qE '^[1-5] clusters; hosts of a cluster' "$work/out" && grep -q '"how": "nbar profile --sample' "$work/sample" &&
-		"$nbar" tune "$work/sample" && "$nbar" predict "$work/sample"
+	grep -qE '^[1-5] clusters; hosts of a cluster' "$work/out" && grep -q '"how": "nbar-lab profile --sample' "$work/sample" &&
+		"$lab" tune "$work/sample" && "$lab" predict "$work/sample"
 }
 
 # Profiles of NICs that share a processor, and the simulator with such a profile.
 simulates() {
 	grep -q '"processor": \[0, 0, 0, 0, 0\]' "$work/own" && grep -q '"step_ns": [0-9.]*' "$work/own" &&
 		grep -qE '"flat_ns": {"pairwise": [0-9.]+, "dissemination:1": [0-9.]+' "$work/own" &&
-		"$nbar" simulate --members 5 --profile "$work/own" --alg tuned,pairwise >"$work/out" &&
+		"$lab" simulate --members 5 --profile "$work/own" --alg tuned,pairwise >"$work/out" &&
 		grep -qE '^ +5 +tuned ' "$work/out"
 }
 
 # A barrier composed for a topology, without a profile.
 for_topology() {
-	"$nbar" simulate --members 300 --net fat-tree --alg dissemination:1,tuned >"$work/out" &&
-		"$nbar" simulate --members 300 --net dragonfly --alg tuned >>"$work/out" || return 1
+	"$lab" simulate --members 300 --net fat-tree --alg dissemination:1,tuned >"$work/out" &&
+		"$lab" simulate --members 300 --net dragonfly --alg tuned >>"$work/out" || return 1
 	cat "$work/out"
 	[ "$(grep -cE '^ +300 +tuned ' "$work/out")" = 2 ]
 }
 
 pictures() {
-	"$nbar" tune "$work/p" --emit svg -o "$work/svg" && "$nbar" tune "$work/p" --emit dot >"$work/dot" &&
+	"$lab" tune "$work/p" --emit svg -o "$work/svg" && "$lab" tune "$work/p" --emit dot >"$work/dot" &&
 		[ "$(grep -c 'marker-end' "$work/svg")" = "$(grep -cE '^	s[0-9]+ -> ' "$work/dot")" ] &&
 		tail -n 1 "$work/svg" | grep -q '</svg>' || return 1
 	! command -v xmllint >/dev/null || xmllint --noout "$work/svg" || return 1
 	! command -v dot >/dev/null || dot -Tsvg "$work/dot" >/dev/null
 }
 
-# mpi NAME LAUNCHER...: compiles the C file of nbar tune with an MPI, and runs it.
+# mpi NAME LAUNCHER...: compiles the C file of nbar-lab tune with an MPI, and runs it.
 mpi() {
 	local name=$1
 	shift
-	"$nbar" tune "$work/p3" --emit c -o "$work/tuned.c" &&
+	"$lab" tune "$work/p3" --emit c -o "$work/tuned.c" &&
 		"mpicc.$name" -std=c11 -Wall -Wextra -Wno-stringop-overflow -Werror -c "$work/tuned.c" -o "$work/tuned.o" &&
 		"mpicc.$name" -std=c11 -D_GNU_SOURCE -O2 testbed/e2e/tuned_mpi.c "$work/tuned.o" \
 			-o "$work/tuned.$name" &&
@@ -109,10 +110,10 @@ mpi() {
 
 # mpi_profile LAUNCHER...: makes a profile by messages of an MPI.
 mpi_profile() {
-	"$@" -np 2 "$nbar" profile --output "$work/by-mpi" --hosts n0,n1 -i 2 && cat "$work/by-mpi" &&
-		grep -q '"hosts": \["n0", "n1"\]' "$work/by-mpi" && "$nbar" tune "$work/by-mpi" || return 1
+	"$@" -np 2 "$lab" profile --output "$work/by-mpi" --hosts n0,n1 -i 2 && cat "$work/by-mpi" &&
+		grep -q '"hosts": \["n0", "n1"\]' "$work/by-mpi" && "$lab" tune "$work/by-mpi" || return 1
 	rm -f "$work/none"
-	"$@" -np 2 "$nbar" profile --output "$work/none" >"$work/out" 2>&1
+	"$@" -np 2 "$lab" profile --output "$work/none" >"$work/out" 2>&1
 	[ $? != 0 ] && cat "$work/out" && grep -q 'are on host .*: start one rank per host' "$work/out" && [ ! -e "$work/none" ]
 }
 
@@ -181,13 +182,13 @@ with_mpi() {
 
 cut_short() {
 	head -c 200 "$work/p" >"$work/cut"
-	wants 1 'no JSON' "$nbar" tune "$work/cut" && [ ! -s "$work/out" ] &&
+	wants 1 'no JSON' "$lab" tune "$work/cut" && [ ! -s "$work/out" ] &&
 		wants 1 'no JSON' "$nbar" bench --nodes 2 --alg "tuned:$work/cut" -i 10
 }
 
 two_ranks() {
-	"$nbar" tune "$work/p3" --hosts n0,n0,n1,n1,n2,n2 >"$work/out" && cat "$work/out" &&
-		grep -q '^6 members, ' "$work/out" && "$nbar" predict "$work/p3" --hosts n0,n1,n2,n0,n1,n2
+	"$lab" tune "$work/p3" --hosts n0,n0,n1,n1,n2,n2 >"$work/out" && cat "$work/out" &&
+		grep -q '^6 members, ' "$work/out" && "$lab" predict "$work/p3" --hosts n0,n1,n2,n0,n1,n2
 }
 
 nothing_left() {
@@ -219,19 +220,19 @@ with_glue openmpi "$component" mpirun.openmpi --mca coll_nbar_enable 1 \
 glue=$BUILD/libnbar-mpi-mpich.so
 with_glue mpich "$glue" mpiexec.mpich -genv LD_PRELOAD "$(realpath "$glue")"
 ok "tune: a profile that was cut short" cut_short
-ok "tune: a profile that does not exist" wants 1 "cannot read the profile $work/none" "$nbar" tune "$work/none"
+ok "tune: a profile that does not exist" wants 1 "cannot read the profile $work/none" "$lab" tune "$work/none"
 ok "bench: a node whose host the profile lacks" wants 1 "no host 'n12'" \
 	"$nbar" bench --nodes 13 --alg "tuned:$work/p" -i 10
 ok "tune and predict: two ranks on each host" two_ranks
-ok "tune: a host that the profile lacks" wants 2 "no host 'x'" "$nbar" tune "$work/p" --hosts n1,x
+ok "tune: a host that the profile lacks" wants 2 "no host 'x'" "$lab" tune "$work/p" --hosts n1,x
 for wrong in "tune" "tune $work/p $work/p" "tune $work/p --emit pdf" "tune $work/p --what" \
 	"predict" "predict $work/p --alg fast" "predict $work/p --formula x" "predict $work/p --where x" \
-	"simulate --alg tuned" "profile" "profile --output $work/o --nodes 2,3" "profile --output $work/o --where nic,host" \
-	"bench --alg tuned:"; do
-	ok "'nbar ${wrong//$work/DIR}' is wrong usage" wants 2 'try `nbar' "$nbar" $wrong
+	"simulate --alg tuned" "profile" "profile --output $work/o --nodes 2,3" "profile --output $work/o --where nic,host"; do
+	ok "'nbar-lab ${wrong//$work/DIR}' is wrong usage" wants 2 'try `nbar' "$lab" $wrong
 done
+ok "bench: tuned without a profile is wrong usage" wants 2 'try `nbar' "$nbar" bench --alg tuned:
 for name in profile predict tune; do
-	ok "$name: help" "$nbar" $name --help
+	ok "$name: help" "$lab" $name --help
 done
 ok "nothing is left in the temporary folder" nothing_left
 finish

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tuned_mpi.c - calls the barrier that `nbar tune --emit c` wrote, or MPI_Barrier: barriers in
+ * tuned_mpi.c - calls the barrier that `nbar-lab tune --emit c` wrote, or MPI_Barrier: barriers in
  * which each rank in turn is late, and then ROUNDS barriers in a row.
  *
  *   tuned_mpi FILE LATE_MS ROUNDS [mpi]

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The delay check of Meyer and Elster on test hosts: each rank in turn enters a barrier a second
 # late, and no other rank may leave this barrier before the late rank has entered it. Barriers: a
-# flat plan, the plan for a profile, and the C file that nbar tune writes. Checks the order of
+# flat plan, the plan for a profile, and the C file that nbar-lab tune writes. Checks the order of
 # events, no times. Skipped where namespaces are not permitted, or where an MPI is missing.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -51,7 +51,7 @@ offloaded() {
 }
 
 compiles() {
-	"$bin/nbar" tune "$work/profile" --emit c -o "$work/tuned.c" &&
+	"$bin/nbar-lab" tune "$work/profile" --emit c -o "$work/tuned.c" &&
 		"mpicc.$1" -std=c11 -D_GNU_SOURCE -O2 -Wno-stringop-overflow testbed/e2e/tuned_mpi.c \
 			"$work/tuned.c" -o "$work/late.$1"
 }
@@ -64,16 +64,16 @@ with_mpi() {
 		skip "$mpi: late ranks" "no $mpi here"
 		return
 	fi
-	ok "$mpi: the C file of nbar tune is compiled" compiles "$mpi"
+	ok "$mpi: the C file of nbar-lab tune is compiled" compiles "$mpi"
 	ok "$mpi: late ranks, the plan for a profile" offloaded "tuned:$work/profile" "$mpi" $cluster "$@"
 	[ "$mpi" = openmpi ] || return 0 # a run of MPICH takes long: its ranks poll and do not yield
 	ok "$mpi: late ranks, dissemination:1" offloaded dissemination:1 "$mpi" $cluster "$@"
-	ok "$mpi: late ranks, the C file of nbar tune" late "" $cluster "$@" \
+	ok "$mpi: late ranks, the C file of nbar-lab tune" late "" $cluster "$@" \
 		"$work/late.$mpi" "$work/entered" $late_ms $rounds
 }
 
 composed() {
-	"$bin/nbar" tune "$work/profile" >"$work/out" && cat "$work/out" &&
+	"$bin/nbar-lab" tune "$work/profile" >"$work/out" && cat "$work/out" &&
 		[ "$(grep -c '^  arrive ' "$work/out")" = 2 ]
 }
 

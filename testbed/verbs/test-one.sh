@@ -80,7 +80,7 @@ of_a_group() {
 }
 
 one_to_many() { # KEYS
-	"$BUILD/nbar" bench one-to-many --peers 3 -i 20 -x 2 --idle yield --wire "$1"
+	"$BUILD/nbar-lab" one-to-many --peers 3 -i 20 -x 2 --idle yield --wire "$1"
 }
 
 # The tests for modes and options that do not run the whole suite.

@@ -4,6 +4,7 @@
  */
 #include "bench.h"
 #include "option.h"
+#include "subcommands.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -183,19 +183,20 @@ int bench_run(const struct bench_options *opt, const struct bench_config *config
 	      const struct bench_raw *raw, struct bench_figures *out);
 
 /* *out: the barrier of --alg tuned:FILE for a run; NULL if the run has another algorithm. 0, or an
- * exit code after a message. */
-struct compose;
+ * exit code after a message. In both cases, the caller must free it. */
+struct bench_tuned;
 int bench_tuned_make(const struct bench_options *opt, const struct bench_config *config,
-		     const struct bench_nics *nics, struct compose **out);
-void bench_tuned_free(struct compose *c);
+		     const struct bench_nics *nics, struct bench_tuned **out);
+void bench_tuned_free(struct bench_tuned *t);
 
 /* The name of NIC i in a profile: name i of --hosts; without --hosts, the name of the socket. */
 void bench_nic_name(const struct bench_options *opt, const struct bench_nics *nics, uint32_t i,
 		    char *out, size_t size);
 
-/* Sets algorithm and plan of the group to the plan of attr->rank. The caller frees attr->plan. 0 or
- * -ENOMEM. */
-int bench_tuned_plan(const struct compose *c, struct nbar_group_attr *attr);
+/* Sets algorithm and plan of the group to the plan of attr->rank. The caller frees attr->plan. 0,
+ * or a negative errno and a text with the reason. */
+int bench_tuned_plan(const struct bench_tuned *t, struct nbar_group_attr *attr, char *why,
+		     size_t size);
 
 void bench_machine_read(struct bench_machine *m, const struct bench_options *opt);
 

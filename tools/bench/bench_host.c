@@ -112,8 +112,8 @@ static int open_member(const struct bench_host *h, struct bench_member *m)
 
 	if (r)
 		return bench_host_fail(m, "%s", nbar_error());
-	if (h->tuned && bench_tuned_plan(h->tuned, &attr))
-		return bench_host_fail(m, "no memory for a plan");
+	if (h->tuned && bench_tuned_plan(h->tuned, &attr, text, sizeof(text)))
+		return bench_host_fail(m, "no plan: %s", text);
 	r = h->config->where != BENCH_HOST
 		    ? nbar_group_open(m->port, &attr, &m->group, endpoint)
 		    : hostbar_open(m->port, &attr, NULL, &m->hostbar, endpoint);

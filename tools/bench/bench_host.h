@@ -44,7 +44,7 @@ struct bench_host {
 	const struct bench_options *opt;
 	const struct bench_config *config;
 	const struct bench_nics *nics;
-	const struct compose *tuned; /* the barrier, if it is composed; else NULL */
+	const struct bench_tuned *tuned; /* the barrier, if it is composed; else NULL */
 	struct bench_shared *shared;
 	uint32_t first, count; /* nodes that this process drives */
 	int cpu;               /* -1: any */

@@ -43,7 +43,7 @@ void bench_usage(FILE *to)
 	      "  --alg LIST          algorithms (" ALGS_BENCH "), of:\n",
 	      to);
 	algs_names(to, "                      ");
-	fputs("                      or tuned:FILE, composed from a profile: nbar tune --help\n"
+	fputs("                      or tuned:FILE, by a profile: nbar-lab tune --help\n"
 	      "  --hosts LIST        names of the nodes in that profile (n0,n1,...)\n",
 	      to);
 	fputs("  -i, --iterations N  barriers that a run measures (10000)\n"

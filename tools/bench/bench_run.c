@@ -234,7 +234,7 @@ int bench_run(const struct bench_options *opt, const struct bench_config *config
 	};
 	struct procs procs = { .n = nprocess, .pid = calloc(nprocess, sizeof(pid_t)) };
 	uint32_t threads = config->threads ? config->threads : 1;
-	struct compose *tuned = NULL;
+	struct bench_tuned *tuned = NULL;
 	int r = bench_shared_create(&shared, config->nodes, threads,
 				    config->iters < BENCH_SKEW_MAX ? config->iters
 								   : BENCH_SKEW_MAX);

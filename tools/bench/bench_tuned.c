@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bench_tuned.c - the barrier of `--alg tuned:FILE`. It is composed before the hosts of a run
- * start, so that each host finds its plan.
+ * bench_tuned.c - the barrier of `--alg tuned:FILE`, by libnbar-tune. The profile is read before
+ * the hosts of a run start; each host makes its own plan.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench.h"
-#include "compose.h"
 #include "nbar_tune.h"
+
+struct bench_tuned {
+	const struct nbar_tune_ops *ops;
+	struct nbar_tune *tune;
+	uint32_t size, host[]; /* by rank: the number of its host in the profile */
+};
 
 /* The name of a NIC in a profile: the name of its socket, without folder and ending. */
 static void name_of_nic(const char *nic, char *out, size_t size)
@@ -39,78 +44,74 @@ void bench_nic_name(const struct bench_options *opt, const struct bench_nics *ni
 		snprintf(out, size, "%.*s", at ? (int)strcspn(at, ",") : 0, at ? at : "");
 }
 
-/* The host of each rank, by its number in the profile. */
 static int find_hosts(const struct bench_options *opt, const struct bench_config *c,
-		      const struct bench_nics *nics, const struct profile *p, uint32_t *host)
+		      const struct bench_nics *nics, struct bench_tuned *t)
 {
+	char why[512];
+
 	for (uint32_t node = 0; node < c->nodes; node++) {
-		char name[PROFILE_NAME_MAX];
-		int64_t at;
+		char name[BENCH_PATH_MAX];
 
 		if (nics->n)
 			bench_nic_name(opt, nics, node % nics->n, name, sizeof(name));
 		else
 			snprintf(name, sizeof(name), "n%u", node);
-		at = profile_find(p, name);
-		if (at < 0) {
+		if (t->ops->host(t->tune, name, &t->host[c->rank[node]], why, sizeof(why))) {
 			tool_error("%s has no host '%s' for node %u: measure a profile of "
-				   "these NICs (nbar profile), or name their hosts with --hosts",
+				   "these NICs (nbar-lab profile), or name their hosts with "
+				   "--hosts",
 				   opt->tuned, name, node);
 			return TOOL_FAILED;
 		}
-		host[c->rank[node]] = (uint32_t)at;
 	}
 	return 0;
 }
 
 int bench_tuned_make(const struct bench_options *opt, const struct bench_config *config,
-		     const struct bench_nics *nics, struct compose **out)
+		     const struct bench_nics *nics, struct bench_tuned **out)
 {
-	struct compose *c = calloc(1, sizeof(*c));
-	uint32_t *host = calloc(config->nodes, sizeof(*host));
-	struct profile *p = NULL;
-	char text[512] = "no memory";
-	const char *why = text;
-	int r = TOOL_FAILED;
+	struct nbar_group_attr attr = { .rank = 0 };
+	struct bench_tuned *t;
+	char why[512] = "no memory";
 
 	*out = NULL;
-	if (strcmp(config->alg, NBAR_TUNE_NAME) != 0) {
-		r = 0;
-	} else if (!c || !host || profile_read(opt->tuned, &p, text, sizeof(text))) {
-		tool_error("--alg " NBAR_TUNE_NAME ": %s", text);
-	} else {
-		r = find_hosts(opt, config, nics, p, host);
-		if (!r && compose(p, host, config->nodes, c, &why)) {
-			tool_error("--alg " NBAR_TUNE_PREFIX "%s: %s", opt->tuned, why);
-			r = TOOL_FAILED;
-		}
-		if (!r) {
-			*out = c;
-			c = NULL;
-		}
+	if (strcmp(config->alg, NBAR_TUNE_NAME) != 0)
+		return 0;
+	*out = t = calloc(1, sizeof(*t) + config->nodes * sizeof(*t->host));
+	if (!t || !(t->ops = nbar_tune_load(why, sizeof(why))) ||
+	    t->ops->open(opt->tuned, &t->tune, why, sizeof(why))) {
+		tool_error("--alg " NBAR_TUNE_NAME ": %s", why);
+		return TOOL_FAILED;
 	}
-	profile_free(p);
-	free(host);
-	free(c);
-	return r;
-}
-
-void bench_tuned_free(struct compose *c)
-{
-	if (c)
-		compose_free(c);
-	free(c);
-}
-
-int bench_tuned_plan(const struct compose *c, struct nbar_group_attr *attr)
-{
-	int64_t length = schedule_plan(c->schedule, attr->rank, NULL, 0);
-	struct nbar_plan *plan = malloc((size_t)length);
-
-	if (!plan)
-		return -ENOMEM;
-	attr->alg = NBFW_ALG_CUSTOM_NAME;
-	attr->plan = plan;
-	attr->plan_length = (size_t)schedule_plan(c->schedule, attr->rank, plan, (size_t)length);
+	t->size = config->nodes;
+	if (find_hosts(opt, config, nics, t))
+		return TOOL_FAILED;
+	/* If there is no barrier, no rank has a plan. */
+	if (bench_tuned_plan(t, &attr, why, sizeof(why))) {
+		tool_error("--alg " NBAR_TUNE_PREFIX "%s: %s", opt->tuned, why);
+		return TOOL_FAILED;
+	}
+	free((void *)(uintptr_t)attr.plan);
 	return 0;
+}
+
+void bench_tuned_free(struct bench_tuned *t)
+{
+	if (t && t->tune)
+		t->ops->close(t->tune);
+	free(t);
+}
+
+int bench_tuned_plan(const struct bench_tuned *t, struct nbar_group_attr *attr, char *why,
+		     size_t size)
+{
+	struct nbar_plan *plan;
+	int r = t->ops->plan(t->tune, t->host, t->size, attr->rank, &plan, &attr->plan_length, why,
+			     size);
+
+	if (!r) {
+		attr->alg = NBFW_ALG_CUSTOM_NAME;
+		attr->plan = plan;
+	}
+	return r;
 }

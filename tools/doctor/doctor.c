@@ -9,6 +9,7 @@
 
 #include "doctor.h"
 #include "option.h"
+#include "subcommands.h"
 
 static void doctor_usage(FILE *to)
 {

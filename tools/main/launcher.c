@@ -46,7 +46,7 @@ bool launcher_is_first(void)
 	return !l || !strcmp(getenv(l->rank), "0");
 }
 
-int launcher_become(const char *mpi, char **argv)
+int launcher_become(const char *name, const char *mpi, char **argv)
 {
 	static const char *const where[] = { "", "/../libexec/nbar" };
 	char self[PATH_MAX / 2], path[PATH_MAX];
@@ -56,12 +56,11 @@ int launcher_become(const char *mpi, char **argv)
 	if (n > 0)
 		*strrchr(self, '/') = '\0';
 	for (size_t i = 0; i < sizeof(where) / sizeof(where[0]); i++) {
-		snprintf(path, sizeof(path), "%s%s/nbar-mpi-bench-%s", self, where[i], mpi);
+		snprintf(path, sizeof(path), "%s%s/%s-%s", self, where[i], name, mpi);
 		execv(path, argv);
 	}
 	if (errno == ENOENT)
-		tool_error("there is no nbar-mpi-bench-%s in %s or %s%s: build nbar where "
-			   "mpicc.%s is",
+		tool_error("there is no %s-%s in %s or %s%s: build nbar where mpicc.%s is", name,
 			   mpi, self, self, where[1], mpi);
 	else
 		tool_error("cannot run %s: %s", path, strerror(errno));

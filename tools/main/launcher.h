@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * launcher.h - finds which MPI has started this process, and the program that is built with this
- * MPI. For subcommands of `nbar` that become MPI programs. This file uses no MPI.
+ * MPI. For subcommands that become MPI programs. This file uses no MPI.
  */
 #ifndef NBAR_TOOLS_LAUNCHER_H
 #define NBAR_TOOLS_LAUNCHER_H
@@ -14,9 +14,8 @@ const char *launcher_mpi(void);
 /* True for rank 0, and for a process that no launcher has started. */
 bool launcher_is_first(void);
 
-/* Executes nbar-mpi-bench of this MPI: the program beside this program, or the installed program.
- * argv[0] tells nbar-mpi-bench what to do. Returns only on failure: TOOL_FAILED, after a message.
- */
-int launcher_become(const char *mpi, char **argv);
+/* Executes the program "NAME-MPI": the one beside this program, or the installed one. Returns only on
+ * failure: TOOL_FAILED, after a message. */
+int launcher_become(const char *name, const char *mpi, char **argv);
 
 #endif

@@ -121,7 +121,8 @@ void result_free(struct result *r)
 void result_command(struct result *r, int argc, char **argv)
 {
 	char line[1024];
-	size_t at = (size_t)snprintf(line, sizeof(line), "nbar");
+	size_t at = (size_t)snprintf(line, sizeof(line), "%.*s", (int)strcspn(tool_name(), " "),
+				     tool_name());
 
 	for (int i = 0; i < argc && at < sizeof(line); i++)
 		at += (size_t)snprintf(line + at, sizeof(line) - at, " %s", argv[i]);

@@ -20,6 +20,11 @@ void tool_begin(const char *name)
 	who = name;
 }
 
+const char *tool_name(void)
+{
+	return who;
+}
+
 static void *json_alloc(size_t size)
 {
 	void *block = malloc(size);

@@ -13,16 +13,12 @@
 #include <time.h>
 
 #include "nbar_host.h"
-#include "subcommands.h"
 
 enum tool_exit { TOOL_OK = 0, TOOL_FAILED = 1, TOOL_USAGE = 2 };
 
-#define ROW(name, run, help) int run(int argc, char **argv);
-SUBCOMMANDS(ROW)
-#undef ROW
-
-/* The name in front of every message: "nbar bench". */
+/* The name in front of every message: "nbar bench"; its first word is the program. */
 void tool_begin(const char *name);
+const char *tool_name(void);
 
 /* Begins to record failed allocations of Jansson: without memory, it silently leaves out values. */
 void tool_json_begin(void);

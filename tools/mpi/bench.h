@@ -11,7 +11,6 @@
  * p2p.c      the engine over messages of the MPI
  * run.c      the tests, in blocks
  * out.c      results
- * profile.c  `mpirun nbar profile`
  *
  * Built once with each MPI. Only rank 0 prints messages.
  */
@@ -48,9 +47,6 @@ struct mpib_world {
 	char library[64];           /* name and version of the MPI */
 	char wire[NBAR_NAME_MAX];   /* of rank 0's NIC; empty: it has none */
 };
-
-/* Runs `mpirun nbar profile` after MPI_Init. Returns the exit code. */
-int mpib_profile(int argc, char **argv);
 
 /* Returns 0, or an exit code after a message; all ranks return the same value. */
 int mpib_world_begin(struct mpib_world *w, const struct mpib_options *opt);

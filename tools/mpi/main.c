@@ -2,7 +2,7 @@
 /*
  * main.c - the program behind `nbar mpi-bench`: opens the methods, runs the test, writes results.
  *
- * The commands `nbar mpi-bench` and `nbar profile` execute this program if the launcher of an MPI
+ * The commands `nbar mpi-bench` and `nbar-lab profile` execute this program if the launcher of an MPI
  * has started them. All ranks end with the same exit code.
  */
 #include "bench.h"
@@ -180,11 +180,6 @@ int main(int argc, char **argv)
 	setenv("NBAR_MPI_WHERE", "nic", 0);
 	tool_json_begin();
 	MPI_Init(NULL, NULL);
-	if (!strcmp(argv[0], "profile")) {
-		r = mpib_profile(argc, argv);
-		MPI_Finalize();
-		return tool_end(r);
-	}
 	r = main_begin(argc, argv, &opt);
 	if (r == 0)
 		r = main_run(&rep, &world, argc, argv);

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The programs that `nbar mpi-bench` and `mpirun nbar profile` become: one for each MPI there is. See mpi-glue/mpi-glue.mk.
+# The programs that `nbar mpi-bench` becomes: one for each MPI there is. See mpi-glue/mpi-glue.mk.
 
 UNITS += bench-openmpi bench-mpich
-MPIB_FLAGS = -DNBAR_VERSION_TEXT='"$(VERSION)"' -Ifirmware/core -Itools/main -Itools/lab/compose
+MPIB_FLAGS = -DNBAR_VERSION_TEXT='"$(VERSION)"' -Ifirmware/core -Itools/main
 CFLAGS_bench-openmpi = $(CFLAGS_openmpi) $(MPIB_FLAGS)
 CFLAGS_bench-mpich = $(CFLAGS_mpich) $(MPIB_FLAGS)
 
@@ -16,7 +16,7 @@ $(BUILD)/nbar-mpi-bench-openmpi: MPI_LIBS = $(OPENMPI_LIBS)
 $(BUILD)/nbar-mpi-bench-mpich: $(MPIB_MPICH_OBJ)
 $(BUILD)/nbar-mpi-bench-mpich: MPI_LIBS = $(MPICH_LIBS)
 $(BUILD)/nbar-mpi-bench-openmpi $(BUILD)/nbar-mpi-bench-mpich: $(GLUE_OBJ) $(MPIB_TOOL_OBJ) \
-		$(BUILD)/libnbtune.a $(BUILD)/libnbar.a $(BUILD)/libnbfw.a
+		$(BUILD)/libnbar.a $(BUILD)/libnbfw.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $(filter %.o,$^) $(filter %.a,$^) -o $@ $(MPI_LIBS) -ljansson -lm \
 		-lpthread -ldl

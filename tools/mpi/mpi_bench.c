@@ -9,6 +9,7 @@
 
 #include "launcher.h"
 #include "options.h"
+#include "subcommands.h"
 
 int tool_mpi_bench(int argc, char **argv)
 {
@@ -30,5 +31,5 @@ int tool_mpi_bench(int argc, char **argv)
 		return tool_usage("no MPI has started nbar: run it by mpirun or mpiexec, as\n"
 				  "  mpirun --mca coll_nbar_enable 1 -np 4 nbar mpi-bench\n"
 				  "or name the MPI by --mpi");
-	return launcher_become(opt.mpi ? opt.mpi : launcher, argv);
+	return launcher_become("nbar-mpi-bench", opt.mpi ? opt.mpi : launcher, argv);
 }

@@ -27,7 +27,7 @@ void mpib_usage(FILE *to)
 	      "  --test ibarrier   overlap of MPI_Ibarrier with a computation\n"
 	      "  --test busy       one rank computes in the barrier: how long the others wait\n"
 	      "  --test app        synthetic applications: steps of compute, then a barrier\n"
-	      "  --app, --steps, --vary, --scale  applications: see nbar app (1,2,3; 10 %; 1)\n"
+	      "  --app, --steps, --vary, --scale  see nbar-lab app (1,2,3; none; 10 %; 1)\n"
 	      "  --method LIST     barriers to compare (mpi,nbar)\n"
 	      "       mpi, nbar    run by the MPI; run by nbar (MPI_Barrier, MPI_Ibarrier)\n"
 	      "       lib, lib2    nbar's library without MPI; lib2: on the NIC of --nic2\n"

@@ -43,7 +43,7 @@ enum mpib_compute {
 	MPIB_AUTO, /* spins; where ranks share processors, sleeps, and yields in an application */
 	MPIB_SPIN,
 	MPIB_SLEEP, /* sleeps: takes no processor time from other ranks */
-	MPIB_YIELD, /* ranks that share a processor compute at the same time, as in nbar app */
+	MPIB_YIELD, /* ranks that share a processor compute at the same time, as in nbar-lab app */
 	MPIB_COMPUTE_END
 };
 extern const char *const mpib_compute_name[MPIB_COMPUTE_END];

@@ -17,6 +17,7 @@
 #include "option.h"
 #include "stat.h"
 #include "stat_watch.h"
+#include "subcommands.h"
 
 static void stat_usage(FILE *to)
 {

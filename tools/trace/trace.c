@@ -11,6 +11,7 @@
 
 #include "option.h"
 #include "output.h"
+#include "subcommands.h"
 #include "tool.h"
 #include "trace_set.h"
 

@@ -16,9 +16,9 @@
 
 /* What goes wrong, and at which rank. */
 static struct {
-	const char *missing; /* the library, or a function of it */
+	const char *missing; /* the library, or its symbol */
 	uint32_t rank;       /* RANKS_MAX: at all ranks */
-	bool no_profile, other_digest, no_host, same_place, no_plan;
+	bool no_profile, other_digest, other_version, no_host, same_place, no_plan;
 	bool zero;   /* the digest of the profile, in the bits that count */
 	bool by_nic; /* the profile names NICs in place of hosts */
 } wrong;
@@ -107,26 +107,19 @@ char *__wrap_dlerror(void)
 	return (char *)(uintptr_t) "not found";
 }
 
-#define FUNCTION(theirs, ours)                              \
-	if (strcmp(name, #theirs) == 0) {                   \
-		__typeof__(&ours) f = ours;                 \
-                                                            \
-		_Static_assert(sizeof(f) == sizeof(p), ""); \
-		memcpy(&p, &f, sizeof(p));                  \
-	}
-
 void *__wrap_dlsym(void *library, const char *name);
 void *__wrap_dlsym(void *library, const char *name)
 {
-	void *p = NULL;
+	static struct nbar_tune_ops ops = {
+		.open = fake_open,
+		.digest = fake_digest,
+		.host = fake_host,
+		.plan = fake_plan,
+	};
 
-	expect(library == &plans, "another library");
-	FUNCTION(nbar_tune_open, fake_open)
-	FUNCTION(nbar_tune_digest, fake_digest)
-	FUNCTION(nbar_tune_host, fake_host)
-	FUNCTION(nbar_tune_plan, fake_plan)
-	expect(p, "%s", name);
-	return is_missing(name) ? NULL : p;
+	expect(library == &plans && strcmp(name, "nbar_tune") == 0, "%s", name);
+	ops.version = NBAR_TUNE_VERSION + (wrong.other_version && here());
+	return is_missing(name) ? NULL : &ops;
 }
 
 /* --- ranks -------------------------------------------------------------------------------------
@@ -257,18 +250,23 @@ static void is_auto(uint32_t rank, const char *why)
 
 static void without_the_library(void **state)
 {
-	static const char *const missing[] = { "libnbar-tune.so.0", "nbar_tune_open",
-					       "nbar_tune_digest", "nbar_tune_host",
-					       "nbar_tune_plan" };
+	static const char *const missing[] = { "libnbar-tune.so.0", "nbar_tune" };
 
 	(void)state;
+	wrong.rank = 3;
 	for (size_t i = 0; i < sizeof(missing) / sizeof(missing[0]); i++) {
 		wrong.missing = missing[i];
-		wrong.rank = 3;
 		is_auto(3, "cannot load libnbar-tune.so.0");
-		require(said(3, "nbar: cannot load libnbar-tune.so.0: not found\n"), "%s",
-			ranks->rank[3].said);
+		require(said(3, "nbar: cannot load libnbar-tune.so.0: not found; install the "
+				"Debian package nbar-lab\n"),
+			"%s", ranks->rank[3].said);
 	}
+	wrong.missing = NULL;
+	wrong.other_version = true;
+	is_auto(3, "cannot load libnbar-tune.so.0");
+	require(said(3, "nbar: libnbar-tune.so.0 is of version 2, this program knows version 1: "
+			"install one nbar for both\n"),
+		"%s", ranks->rank[3].said);
 }
 
 static void without_agreement(void **state)

@@ -14,6 +14,7 @@
 
 #include "stat.h"
 #include "stat_watch.h"
+#include "subcommands.h"
 #include "tool.h"
 
 static char dir[] = "/tmp/nbar-stat-XXXXXX";

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * app.c - `nbar app`: synthetic applications: steps of compute, each ended by a barrier.
+ * app.c - `nbar-lab app`: synthetic applications: steps of compute, each ended by a barrier.
  */
 #include <math.h>
 #include <stdlib.h>
 
 #include "app_set.h"
+#include "lab.h"
 #include "sweep.h"
 
 static const struct result_column columns[] = {
@@ -41,7 +42,7 @@ static int app_read_more(void *arg, int c, const char *value)
 
 static void app_usage(void)
 {
-	fputs("usage: nbar app [OPTION]...\n"
+	fputs("usage: nbar-lab app [OPTION]...\n"
 	      "Synthetic applications: steps of compute, each with a barrier at its end. Every\n"
 	      "node varies every step at random; NIC- and host-based runs have equal times.\n"
 	      "execution: time of all steps, once. speedup: host / NIC. efficiency: compute /\n"

@@ -98,7 +98,7 @@ void emit_c(const struct schedule *s, const struct profile *p, const uint32_t *h
 {
 	fprintf(to,
 		"/*\n"
-		" * A barrier of %u ranks, written by nbar tune from a profile of %u hosts\n"
+		" * A barrier of %u ranks, written by nbar-lab tune from a profile of %u hosts\n"
 		" * (%016llx). Call it on a communicator that nothing else uses. Ranks are on\n"
 		" * the hosts:\n"
 		" *\n",

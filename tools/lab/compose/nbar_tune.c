@@ -24,7 +24,16 @@ static int compare_hosts(const void *a, const void *b, void *arg)
 	return strcmp(p->name[*(const uint32_t *)a], p->name[*(const uint32_t *)b]);
 }
 
-int nbar_tune_open(const char *path, struct nbar_tune **out, char *why, size_t size)
+static void tune_close(struct nbar_tune *t)
+{
+	if (!t)
+		return;
+	profile_free(t->profile);
+	free(t->by_name);
+	free(t);
+}
+
+static int tune_open(const char *path, struct nbar_tune **out, char *why, size_t size)
 {
 	struct nbar_tune *t = calloc(1, sizeof(*t));
 	int rc = t ? profile_read(path, &t->profile, why, size) : -ENOMEM;
@@ -36,7 +45,7 @@ int nbar_tune_open(const char *path, struct nbar_tune **out, char *why, size_t s
 	if (rc == -ENOMEM)
 		snprintf(why, size, "%s: no memory for this profile", path);
 	if (rc) {
-		nbar_tune_close(t);
+		tune_close(t);
 		return rc;
 	}
 	for (uint32_t i = 0; i < t->profile->hosts; i++)
@@ -47,22 +56,13 @@ int nbar_tune_open(const char *path, struct nbar_tune **out, char *why, size_t s
 	return 0;
 }
 
-void nbar_tune_close(struct nbar_tune *t)
-{
-	if (!t)
-		return;
-	profile_free(t->profile);
-	free(t->by_name);
-	free(t);
-}
-
-uint64_t nbar_tune_digest(const struct nbar_tune *t)
+static uint64_t tune_digest(const struct nbar_tune *t)
 {
 	return t->digest;
 }
 
-int nbar_tune_host(const struct nbar_tune *t, const char *name, uint32_t *out, char *why,
-		   size_t size)
+static int tune_host(const struct nbar_tune *t, const char *name, uint32_t *out, char *why,
+		     size_t size)
 {
 	uint32_t low = 0, high = t->profile->hosts;
 
@@ -79,14 +79,15 @@ int nbar_tune_host(const struct nbar_tune *t, const char *name, uint32_t *out, c
 		else
 			low = middle + 1;
 	}
-	snprintf(why, size,
-		 "the profile has no host '%.64s'; measure a profile of this cluster: nbar profile",
-		 name);
+	snprintf(
+		why, size,
+		"the profile has no host '%.64s'; measure a profile of this cluster: nbar-lab profile",
+		name);
 	return -ENOENT;
 }
 
-int nbar_tune_plan(const struct nbar_tune *t, const uint32_t *host, uint32_t size, uint32_t rank,
-		   struct nbar_plan **plan, size_t *length, char *why, size_t whysize)
+static int tune_plan(const struct nbar_tune *t, const uint32_t *host, uint32_t size, uint32_t rank,
+		     struct nbar_plan **plan, size_t *length, char *why, size_t whysize)
 {
 	const char *reason = "";
 	struct compose c;
@@ -109,3 +110,12 @@ int nbar_tune_plan(const struct nbar_tune *t, const uint32_t *host, uint32_t siz
 	compose_free(&c);
 	return rc;
 }
+
+const struct nbar_tune_ops nbar_tune = {
+	.version = NBAR_TUNE_VERSION,
+	.open = tune_open,
+	.close = tune_close,
+	.digest = tune_digest,
+	.host = tune_host,
+	.plan = tune_plan,
+};

@@ -92,7 +92,7 @@ static int refuse_cost(const struct reader *r, const char *key, size_t row, size
 	return refuse(
 		r,
 		"\"%s\" has no cost in row %zu, column %zu: each must be a number of ns from 0 "
-		"to %.0f; measure again with nbar profile",
+		"to %.0f; measure again with nbar-lab profile",
 		key, row, column, PROFILE_COST_MAX_NS);
 }
 
@@ -349,7 +349,7 @@ int profile_read(const char *path, struct profile **out, char *why, size_t size)
 	int rc = nbar_file_read(path, PROFILE_FILE_MAX, &text, &length);
 
 	if (rc < 0) {
-		snprintf(why, size, "cannot read the profile %s: %s; nbar profile makes one", path,
+		snprintf(why, size, "cannot read the profile %s: %s; nbar-lab profile makes one", path,
 			 nbar_file_reason(rc, PROFILE_FILE_MAX, reason, sizeof(reason)));
 		return rc;
 	}
@@ -363,5 +363,5 @@ int64_t profile_find(const struct profile *p, const char *name)
 	for (uint32_t i = 0; i < p->hosts; i++)
 		if (!strcmp(p->name[i], name))
 			return i;
-	return -1;
+	return -1; /* no such host */
 }

@@ -2,7 +2,7 @@
 /*
  * profile.h - the profile of a cluster (the cost of a message between any two hosts), and its file.
  *
- * Tools that predict, compose or simulate barriers read the file; `nbar profile` writes it. A file
+ * Tools that predict, compose or simulate barriers read the file; `nbar-lab profile` writes it. A file
  * is untrusted input: the reader checks every value, and keeps nothing of a bad file.
  *
  * The file is JSON:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * profile_rounds.h - which pairs of nodes `nbar profile` measures at the same time. Pure.
+ * profile_rounds.h - which pairs of nodes `nbar-lab profile` measures at the same time. Pure.
  */
 #ifndef NBAR_TUNE_PROFILE_ROUNDS_H
 #define NBAR_TUNE_PROFILE_ROUNDS_H

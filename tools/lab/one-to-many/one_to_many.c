@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * one_to_many.c - `nbar bench one-to-many`: the 1:P ping-pong, the LoP model fitted to the results,
+ * one_to_many.c - `nbar-lab one-to-many`: the 1:P ping-pong, the LoP model fitted to the results,
  * the n of an n-way dissemination that the model suggests, and the n that is best in measurements.
  */
 #include "one_to_many.h"
@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lab.h"
 #include "option.h"
 #include "plan.h"
 
@@ -35,7 +36,7 @@ static const struct option more_options[] = {
 
 static void many_usage(FILE *to)
 {
-	fputs("usage: nbar bench one-to-many [OPTION]...\n"
+	fputs("usage: nbar-lab one-to-many [OPTION]...\n"
 	      "Node 0 sends to 1 .. P nodes, which answer at once. Shows RTT(P), the LoP model\n"
 	      "of RTT(P), and the n of an n-way dissemination that the model suggests.\n\n"
 	      "  --peers N         P goes from 1 to N (32)\n"
@@ -283,7 +284,7 @@ int tool_one_to_many(int argc, char **argv)
 	struct result *result;
 	struct output tune_file;
 	bool help;
-	int r = many_parse(argc - 1, argv + 1, &t, &help);
+	int r = many_parse(argc, argv, &t, &help);
 
 	if (option_ends(r, help, many_usage))
 		return r;
@@ -299,7 +300,7 @@ int tool_one_to_many(int argc, char **argv)
 	if (r) {
 		result_free(result);
 	} else {
-		r = run_session(&t, result, "nbar bench one-to-many", &tune_file);
+		r = run_session(&t, result, "nbar-lab one-to-many", &tune_file);
 		r |= output_close(&tune_file, r == 0);
 		if (!r && t.tune_file && strcmp(t.tune_file, "-"))
 			fprintf(stderr, "to use these algorithms: nbar-nicd --tune %s\n",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * one_to_many.h - what the files of `nbar bench one-to-many` share.
+ * one_to_many.h - what the files of `nbar-lab one-to-many` share.
  *
  * one_to_many.c       the command: options, runs, the model, results
  * one_to_many_host.c  what a host does in a 1:P ping-pong

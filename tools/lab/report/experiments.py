@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The experiments of `nbar report` in the order of the page: commands, figures, published points.
+"""The experiments of `nbar-lab report` in the order of the page: commands, figures, published points.
 
-commands has the arguments of nbar by default, with --quick and with --thorough (a missing one is that by
+commands has the command by default, with --quick and with --thorough (a missing one is that by
 default), and the estimated seconds on two cores. No command is the beginning of another command.
 measured is the column whose interval over the repetitions is in the columns low and high. Of the rows
 that have the values `where`, the headline compares two at the greatest `at`, first by its first column.
@@ -34,9 +34,10 @@ EXPERIMENTS = {
     "bench": {
         "title": "Latency over size",
         "text": "Mean time of one barrier, run by the NICs and run by the hosts over the same NICs, with the same plans.",
-        "commands": [("bench --nodes 2,3,4,5,8,12,16,24,32 --alg all -i 1000 -x 100 --launches 3", 240),
-                     ("bench --nodes 2,4,7,8,16 --alg pairwise,dissemination:3 -i 200 -x 20 --launches 2 --drivers 1", 15),
-                     ("bench --nodes 2-32 --alg all -i 1000 -x 100 --launches 5", 1500)],
+        "commands": [("nbar bench --nodes 2,3,4,5,8,12,16,24,32 --alg all -i 1000 -x 100 --launches 3", 240),
+                     ("nbar bench --nodes 2,4,7,8,16 --alg pairwise,dissemination:3 -i 200 -x 20 --launches 2 --drivers 1",
+                      15),
+                     ("nbar bench --nodes 2-32 --alg all -i 1000 -x 100 --launches 5", 1500)],
         "measured": "mean",
         "headline": headline("times as long if the hosts run the barrier", "where", "nic", "host", ["nodes"],
                              {"alg": "pairwise"}),
@@ -47,9 +48,9 @@ EXPERIMENTS = {
         "title": "Granularity",
         "text": "Loops of compute + barrier. Where the last messages of a barrier are still leaving, computing may "
                 "cost nothing: a flat spot.",
-        "commands": [("sweep granularity --compute 0.5-130 --points 24 --launches 3", 60),
-                     ("sweep granularity --compute 0.5-64 --points 8 -i 200 -x 20 --launches 3", 10),
-                     ("sweep granularity --compute 0.5-130 --points 24 --launches 6", 120)],
+        "commands": [("nbar-lab sweep granularity --compute 0.5-130 --points 24 --launches 3", 60),
+                     ("nbar-lab sweep granularity --compute 0.5-64 --points 8 -i 200 -x 20 --launches 3", 10),
+                     ("nbar-lab sweep granularity --compute 0.5-130 --points 24 --launches 6", 120)],
         "measured": "loop",
         "panels": [lines("Time of a loop, over the compute in it", "compute", "loop", "where", "alg", log="xy")],
     },
@@ -57,9 +58,9 @@ EXPERIMENTS = {
         "title": "Least compute for an efficiency",
         "text": "Efficiency is compute / (time of a loop of compute + barrier). How much must a program compute "
                 "between two barriers to reach an efficiency?",
-        "commands": [("sweep efficiency --launches 3", 150),
-                     ("sweep efficiency --nodes 8 --efficiency 0.50,0.90 -i 200 -x 20 --launches 2", 20),
-                     ("sweep efficiency --launches 6", 300)],
+        "commands": [("nbar-lab sweep efficiency --launches 3", 150),
+                     ("nbar-lab sweep efficiency --nodes 8 --efficiency 0.50,0.90 -i 200 -x 20 --launches 2", 20),
+                     ("nbar-lab sweep efficiency --launches 6", 300)],
         "measured": "compute",
         "headline": headline("times as much compute needed with host-based barriers", "where", "nic", "host",
                              ["nodes", "efficiency"]),
@@ -70,9 +71,9 @@ EXPERIMENTS = {
         "title": "Arrival at different times",
         "text": "Every host varies its compute time at random; NIC- and host-based runs have equal times. The gain "
                 "of the NIC is host - NIC, over the total variation.",
-        "commands": [("sweep arrival --vary 0,10,20 -i 100", 180),
-                     ("sweep arrival --nodes 8 --compute 64,512,4096 --vary 0,10,20 -i 50 -x 5 --launches 2", 15),
-                     ("sweep arrival -i 200", 600)],
+        "commands": [("nbar-lab sweep arrival --vary 0,10,20 -i 100", 180),
+                     ("nbar-lab sweep arrival --nodes 8 --compute 64,512,4096 --vary 0,10,20 -i 50 -x 5 --launches 2", 15),
+                     ("nbar-lab sweep arrival -i 200", 600)],
         "measured": "loop",
         "headline": headline("us less a loop with NIC-based barriers, without variation", "where", "nic", "host",
                              ["nodes"], {"total_variation": 0}, less=True),
@@ -82,7 +83,8 @@ EXPERIMENTS = {
     "app": {
         "title": "Synthetic applications",
         "text": "Steps of compute, each ended by a barrier, each varied by 10 % at random on every node.",
-        "commands": [("app --launches 3", 90), ("app --scale 0.05 -i 50 --launches 3", 15), ("app --launches 6", 180)],
+        "commands": [("nbar-lab app --launches 3", 90), ("nbar-lab app --scale 0.05 -i 50 --launches 3", 15),
+                     ("nbar-lab app --launches 6", 180)],
         "measured": "execution",
         "headline": headline("times the execution time with host-based barriers", "where", "nic", "host", ["nodes"],
                              {"application": "1"}),
@@ -92,9 +94,9 @@ EXPERIMENTS = {
         "title": "Barriers of threads",
         "text": "The threads of one process: the teams of nbar, POSIX, OpenMP of GCC and LLVM, Concurrency Kit, in "
                 "one run.",
-        "commands": [("sweep threads --launches 3", 180),
-                     ("sweep threads --threads 2,4,8 -i 2000 -x 100 --launches 3 --limit 50", 20),
-                     ("sweep threads --launches 10", 600)],
+        "commands": [("nbar-lab threads --launches 3", 180),
+                     ("nbar-lab threads --threads 2,4,8 -i 2000 -x 100 --launches 3 --limit 50", 20),
+                     ("nbar-lab threads --launches 10", 600)],
         "measured": "time",
         "headline": headline("times the barrier of a team (sense-reverse) with pthread_barrier_wait", "barrier",
                              "sense-reverse", "pthread", ["threads"]),
@@ -104,9 +106,9 @@ EXPERIMENTS = {
         "title": "Threads and nodes together",
         "text": "The threads of a node meet as a team, and then the nodes do. All threads poll the NIC's completion "
                 "word; or one does, and releases the others by one stage more.",
-        "commands": [("sweep combined --threads 1,2,4 --launches 3", 120),
-                     ("sweep combined --nodes 2,4 --threads 1,2,4 -i 100 -x 10 --launches 2", 20),
-                     ("sweep combined --launches 6", 400)],
+        "commands": [("nbar-lab sweep combined --threads 1,2,4 --launches 3", 120),
+                     ("nbar-lab sweep combined --nodes 2,4 --threads 1,2,4 -i 100 -x 10 --launches 2", 20),
+                     ("nbar-lab sweep combined --launches 6", 400)],
         "measured": "mean",
         "headline": headline("times as long with a release stage", "where", "nic", "nic-release",
                              ["nodes", "threads"]),
@@ -118,10 +120,10 @@ EXPERIMENTS = {
         "title": "Several messages at once",
         "text": "The 1:P ping-pong: node 0 sends to P nodes, each answers at once. The LoP model fitted to it "
                 "suggests the n of an n-way dissemination; barriers of every n tell whether it is right.",
-        "commands": [("bench one-to-many --tune --launches 2", 240),
-                     ("bench one-to-many --tune --peers 16 --nodes 4,8,16 --barriers 300 --where nic --launches 2 "
+        "commands": [("nbar-lab one-to-many --tune --launches 2", 240),
+                     ("nbar-lab one-to-many --tune --peers 16 --nodes 4,8,16 --barriers 300 --where nic --launches 2 "
                       "--drivers 1", 25),
-                     ("bench one-to-many --tune --launches 5", 600)],
+                     ("nbar-lab one-to-many --tune --launches 5", 600)],
         "panels": [lines("RTT(P) / P of the ping-pong", "n", "a_message", only=("what", "ping-pong")),
                    lines("Median time of a barrier, over n; a line a size", "n", "p50", "nodes", "where", log="y",
                          only=("what", "barrier"))],
@@ -131,16 +133,16 @@ EXPERIMENTS = {
         "text": "The profile of a cluster: O, the cost of a message, and L, that of a further one, from each host to "
                 "each other host. NICs of one daemon share a processor, so their differences are noise; on a real "
                 "cluster, the map shows its racks.",
-        "commands": [("profile --nodes 16 -i 1000", 30), ("profile --nodes 5 -i 50", 3)],
+        "commands": [("nbar-lab profile --nodes 16 -i 1000", 30), ("nbar-lab profile --nodes 5 -i 50", 3)],
         "file": ["--output", PROFILE],
         "panels": [heat("O: one message, us", "to", "from", "O"), heat("L: a further message, us", "to", "from", "L")],
     },
     "predict": {
         "title": "Predicted and measured barriers",
         "text": "The critical path of barriers through that profile, beside measured barriers of the same hosts, and "
-                "the clusters of the barrier that nbar tune composes. The published error of the model is about "
+                "the clusters of the barrier that nbar-lab tune composes. The published error of the model is about "
                 "200 us.",
-        "commands": [("predict", 1), ("predict", 1)],
+        "commands": [("nbar-lab predict", 1), ("nbar-lab predict", 1)],
         "file": [PROFILE],
         "panels": [bars("Predicted time of a barrier", "alg", "predicted"),
                    bars("Measured time of a barrier", "alg", "measured")],
@@ -149,8 +151,9 @@ EXPERIMENTS = {
         "title": "A million members, simulated",
         "text": "The engine of the NICs in a simulated fat tree: o = 200 ns, 150 ns a hop, 100 Gb/s. tuned: the "
                 "barrier that is composed from sampled costs of this network.",
-        "commands": [("simulate --members 1000000 --net fat-tree --alg dissemination:1,pairwise,tree:4,tuned", 240),
-                     ("simulate --members 2000 --net fat-tree --alg dissemination:1,pairwise,tree:4,tuned", 2)],
+        "commands": [("nbar-lab simulate --members 1000000 --net fat-tree --alg dissemination:1,pairwise,tree:4,tuned",
+                      240),
+                     ("nbar-lab simulate --members 2000 --net fat-tree --alg dissemination:1,pairwise,tree:4,tuned", 2)],
         "panels": [bars("Time of a barrier", "alg", "mean")],
     },
     "mpi-barrier": {
@@ -158,9 +161,9 @@ EXPERIMENTS = {
         "text": "MPI_Barrier as the MPI runs it and as nbar runs it, and plans over the MPI's messages. Ranks on one "
                 "machine meet in shared memory; NICs take part between hosts.",
         "mpi": True,
-        "commands": [(f"mpi-bench --method mpi,nbar,{MPI_PLANS},p2p:mcs,p2p:tournament,p2p:binomial,p2p:linear "
+        "commands": [(f"nbar mpi-bench --method mpi,nbar,{MPI_PLANS},p2p:mcs,p2p:tournament,p2p:binomial,p2p:linear "
                       "-i 20000 --blocks 20", 10),
-                     (f"mpi-bench --method mpi,nbar,{MPI_PLANS} -i 2000", 3)],
+                     (f"nbar mpi-bench --method mpi,nbar,{MPI_PLANS} -i 2000", 3)],
         "measured": "avg",
         "headline": headline("times as long by the MPI's own barrier", "method", "nbar", "mpi"),
         "panels": [bars("Mean time of a barrier", "method", "avg")],
@@ -169,8 +172,8 @@ EXPERIMENTS = {
         "title": "Synthetic applications over MPI",
         "text": "The same applications, as an MPI program: this is where the literature measured them.",
         "mpi": True,
-        "commands": [("mpi-bench --test app --method mpi,nbar,p2p:pairwise -i 1000", 40),
-                     ("mpi-bench --test app --scale 0.05 --method mpi,nbar,p2p:pairwise -i 100", 3)],
+        "commands": [("nbar mpi-bench --test app --method mpi,nbar,p2p:pairwise -i 1000", 40),
+                     ("nbar mpi-bench --test app --scale 0.05 --method mpi,nbar,p2p:pairwise -i 100", 3)],
         "measured": "execution",
         "headline": headline("times the execution time with the MPI's own barrier", "method", "nbar", "mpi",
                              where={"application": "1"}),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * report.c - `nbar report`: becomes report.py, and tells it the path of this program.
+ * report.c - `nbar-lab report`: becomes report.py, and tells it the path of this program.
  */
 #include <errno.h>
 #include <limits.h>
@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lab.h"
 #include "libexec.h"
 #include "tool.h"
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""report.py - `nbar report`: runs experiments in a folder, each as a process of its own, and makes a page.
+"""report.py - `nbar-lab report`: runs experiments in a folder, each as a process of its own, and makes a page.
 
-The command nbar starts it: report.py PATH-OF-NBAR ARGUMENT... It needs the standard library and nbar.py.
+The command nbar-lab starts it: report.py PATH-OF-NBAR-LAB ARGUMENT... It needs the standard library and nbar.py.
 """
 import argparse
 import ctypes
@@ -20,12 +20,12 @@ sys.path += map(str, ABOVE[2].glob("lib/python3*/dist-packages"))  # behind the 
 try:
     import nbar
 except ImportError as reason:
-    sys.exit(f"nbar report: Python has no module nbar ({reason}): install the package python3-nbar, or set PYTHONPATH "
+    sys.exit(f"nbar-lab report: Python has no module nbar ({reason}): install the package python3-nbar, or set PYTHONPATH "
              "to the folder of nbar.py")
 from experiments import EXPERIMENTS
 from page import make_page
 
-HELP = """usage: nbar report [OPTION]... DIR
+HELP = """usage: nbar-lab report [OPTION]... DIR
 Runs experiments, each by its own command, and writes DIR/index.html: one page
 with tables, figures, and published values.
 
@@ -54,7 +54,7 @@ class Failure(Exception):
 def warn(text):
     # A text from a file of results must not steer the terminal.
     text = "".join(c if c.isprintable() or c == "\n" else "?" for c in str(text))
-    print(f"nbar report: {text}", file=sys.stderr)
+    print(f"nbar-lab report: {text}", file=sys.stderr)
 
 
 def say(text):
@@ -67,7 +67,7 @@ def say(text):
 
 class Parser(argparse.ArgumentParser):
     def error(self, message):
-        warn(f"{message}\ntry `nbar report --help`")
+        warn(f"{message}\ntry `nbar-lab report --help`")
         sys.exit(2)
 
 
@@ -97,7 +97,7 @@ def parse(words):
 
 
 def command_of(name, length):
-    """Arguments after "nbar", and the estimated seconds."""
+    """A command, and the estimated seconds."""
     commands = EXPERIMENTS[name]["commands"]
     return commands[length if length < len(commands) else 0]
 
@@ -107,7 +107,7 @@ def list_all():
         say(f"{name}: {experiment['title']}")
         for i, length in enumerate(LENGTHS):
             command, seconds = command_of(name, i)
-            say(f"    {length}: nbar {command} (about {seconds} s)")
+            say(f"    {length}: {command} (about {seconds} s)")
         if experiment.get("mpi"):
             say("    started by mpirun")
 
@@ -149,7 +149,7 @@ def check_old(given, name, result, path):
         raise Failure(f"{path} was measured on another machine ({machine.get('host', '?')}), and this is "
                       f"{os.uname().nodename}: a report cannot have results of two machines; name another folder")
     command = str(result.about.get("command"))
-    if command.startswith("nbar ") and not f"{command} ".startswith(f"nbar {command_of(name, given.length)[0]} "):
+    if command.startswith("nbar") and not f"{command} ".startswith(f"{command_of(name, given.length)[0]} "):
         raise Failure(f"{path} was measured by another command ({command}): run the report with the --quick or "
                       "--thorough that it had, or without both if it had none; or name another folder")
 
@@ -218,8 +218,9 @@ def run_one(given, program, name, stop):
     """Runs an experiment, which writes its files; its table goes to NAME.txt. True: it has not failed."""
     experiment, environment = EXPERIMENTS[name], dict(os.environ)
     file = {suffix: str(given.dir / f"{name}.{suffix}") for suffix in ("json", "csv", "txt")}
-    words = [*(mpi_words(given, program, environment) if experiment.get("mpi") else ()), program,
-             *command_of(name, given.length)[0].split()]
+    command, *words = command_of(name, given.length)[0].split()
+    words = [*(mpi_words(given, program, environment) if experiment.get("mpi") else ()),
+             str(Path(program).with_name(command)), *words]
     if "file" in experiment:
         words += [*experiment["file"][:-1], str(given.dir / experiment["file"][-1])]
     words += ["--json", file["json"], "--csv", file["csv"]]
@@ -287,10 +288,10 @@ def open_folder(given):
         what = "looked at"
         is_folder = stat.S_ISDIR(given.dir.stat().st_mode)
     except OSError as error:
-        raise Failure(f"the folder {given.dir} cannot be {what}: {error.strerror}; name another: nbar report DIR") from None
+        raise Failure(f"the folder {given.dir} cannot be {what}: {error.strerror}; name another: nbar-lab report DIR") from None
     if not is_folder or not os.access(given.dir, os.W_OK | os.X_OK):
         raise Failure(f"the folder {given.dir} cannot be written in: {'Permission denied' if is_folder else 'Not a directory'}; "
-                      "name another: nbar report DIR")
+                      "name another: nbar-lab report DIR")
 
 
 def render(given, program, may_be_none):
@@ -305,7 +306,7 @@ def render(given, program, may_be_none):
     results = {name: result for name, result in results.items() if result is not None}
     if not results:
         if not may_be_none:
-            warn(f"there is no result of an experiment in {given.dir}: run nbar report {given.dir}")
+            warn(f"there is no result of an experiment in {given.dir}: run nbar-lab report {given.dir}")
         return may_be_none
     path, new = given.dir / "index.html", given.dir / "index.html.new"
     version = subprocess.run([program, "--version"], stdout=subprocess.PIPE, text=True, check=False).stdout.strip()
@@ -317,7 +318,7 @@ def render(given, program, may_be_none):
         new.rename(path)
     except OSError as error:
         new.unlink(missing_ok=True)
-        raise Failure(f"cannot write {path}: {error.strerror}; make room there, then nbar report --render-only "
+        raise Failure(f"cannot write {path}: {error.strerror}; make room there, then nbar-lab report --render-only "
                       f"{given.dir}") from None
     say(path)
     return good
@@ -346,6 +347,6 @@ def main(program, *words):
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if sys.stdout is None:
-        sys.exit("nbar report: stdout is closed; redirect it, for example to /dev/null")
+        sys.exit("nbar-lab report: stdout is closed; redirect it, for example to /dev/null")
     sys.stdout.reconfigure(errors="surrogateescape")
     sys.exit(main(*sys.argv[1:]))

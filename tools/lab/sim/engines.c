@@ -3,7 +3,7 @@
  * engines.c - simulates members that are engines: nbfw_step of libnbfw.a, as it runs in a NIC.
  *
  * A member handles events one by one; while it works, events wait in the order of arrival. Messages
- * of a member go out one after the other. `nbar simulate` and tests call this file.
+ * of a member go out one after the other. `nbar-lab simulate` and tests call this file.
  */
 #include <stdlib.h>
 #include <string.h>

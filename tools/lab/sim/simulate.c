@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * simulate.c - `nbar simulate`: barriers of any size over a simulated network.
+ * simulate.c - `nbar-lab simulate`: barriers of any size over a simulated network.
  */
 #include "simulate.h"
 
@@ -10,6 +10,7 @@
 
 #include "algs.h"
 #include "goal.h"
+#include "lab.h"
 #include "option.h"
 #include "output.h"
 #include "profile.h"

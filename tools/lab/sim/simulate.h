@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * simulate.h - the options of `nbar simulate`, and what its files share.
+ * simulate.h - the options of `nbar-lab simulate`, and what its files share.
  */
 #ifndef NBAR_TOOLS_SIM_SIMULATE_H
 #define NBAR_TOOLS_SIM_SIMULATE_H
@@ -50,7 +50,7 @@ int simulate_profile_read(const char *path, struct profile **out);
 int simulate_costs_begin(struct simulate_costs *c, struct profile *p, uint32_t members);
 void simulate_costs_end(struct simulate_costs *c);
 
-/* The plans that `nbar tune` composes for these hosts. */
+/* The plans that `nbar-lab tune` composes for these hosts. */
 int simulate_compose(const struct profile *p, uint32_t members, struct sim_plans *out);
 #define SIMULATE_TUNED "tuned"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * simulate_opt.c - the options of `nbar simulate`. Refuses every error that the command line alone
+ * simulate_opt.c - the options of `nbar-lab simulate`. Refuses every error that the command line alone
  * shows.
  */
 #include <math.h>
@@ -14,7 +14,7 @@
 
 void simulate_usage(FILE *to)
 {
-	fputs("usage: nbar simulate [OPTION]...\n"
+	fputs("usage: nbar-lab simulate [OPTION]...\n"
 	      "Simulates barriers of up to 1048576 members with the engine of the NICs, or with\n"
 	      "whole NICs, over a network. The same seed gives the same run.\n"
 	      "  --members LIST    sizes of the group (16,256,4096)\n"
@@ -27,7 +27,7 @@ void simulate_usage(FILE *to)
 	      "  --net NET         flat, fat-tree or dragonfly, large enough for all (flat)\n"
 	      "  --loggp L=NS,o=NS,g=NS,G=NS  latency, overhead of a message at either end, gap\n"
 	      "                    between messages, time of a byte (L=1000,o=200,g=50,G=0.08)\n"
-	      "  --profile FILE    instead of --net: costs that nbar profile measured\n"
+	      "  --profile FILE    instead of --net: costs that nbar-lab profile measured\n"
 	      "  --hop NS          fat-tree, dragonfly: latency of a link and its switch (150)\n"
 	      "  --rate GBPS       fat-tree, dragonfly: rate of a link (100)\n"
 	      "  --frame BYTES     size of a token on the wire (86: Ethernet)\n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * simulate_profile.c - `nbar simulate --profile`: measured costs, and the barrier composed from
+ * simulate_profile.c - `nbar-lab simulate --profile`: measured costs, and the barrier composed from
  * them.
  */
 #include <stdlib.h>

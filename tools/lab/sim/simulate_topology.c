@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * simulate_topology.c - `nbar simulate --net NET --alg tuned`: the costs of a simulated network, as
+ * simulate_topology.c - `nbar-lab simulate --net NET --alg tuned`: the costs of a simulated network, as
  * a profile from which a barrier is composed.
  *
  * Messages between random hosts cross the idle network: SAMPLES messages for each level of the

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sweep.h - shared by the experiments of `nbar sweep`, and the mathematics of two of them.
+ * sweep.h - shared by the experiments of `nbar-lab sweep`, and the mathematics of two of them.
  *
  * sweep_granularity.c  time of a loop of compute + barrier, as a function of the compute
  * sweep_efficiency.c   least compute for an efficiency

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sweep_arrival.c - `nbar sweep arrival`: the advantage of NIC-based barriers if hosts arrive at
+ * sweep_arrival.c - `nbar-lab sweep arrival`: the advantage of NIC-based barriers if hosts arrive at
  * different times.
  */
 #include <math.h>
 
+#include "lab.h"
 #include "sweep.h"
 
 static const struct result_column columns[] = {
@@ -39,7 +40,7 @@ static int read_more(void *arg, int c, const char *value)
 
 static void arrival_usage(void)
 {
-	fputs("usage: nbar sweep arrival [OPTION]...\n"
+	fputs("usage: nbar-lab sweep arrival [OPTION]...\n"
 	      "Loops of compute + barrier. Every host varies its compute time at random; NIC-\n"
 	      "and host-based runs have equal times. total variation: greatest - least compute\n"
 	      "time of a host. difference: host - NIC. Times are microseconds.\n\n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sweep_combined.c - `nbar sweep combined`: nodes with several threads; compares polling of the
+ * sweep_combined.c - `nbar-lab sweep combined`: nodes with several threads; compares polling of the
  * completion word with a release stage of the threads.
  */
 #include <math.h>
@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "bench_host.h"
+#include "lab.h"
 #include "option.h"
 #include "sweep.h"
 
@@ -78,7 +79,7 @@ static int combined_read_more(void *arg, int c, const char *value)
 
 static void combined_usage(void)
 {
-	fputs("usage: nbar sweep combined [OPTION]...\n"
+	fputs("usage: nbar-lab sweep combined [OPTION]...\n"
 	      "Nodes of several threads: the threads meet as a team, then the nodes meet. nic:\n"
 	      "all threads poll the NIC's completion word. nic-release: one thread polls it,\n"
 	      "then releases the others. host: one thread runs the protocol, then releases.\n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sweep_efficiency.c - `nbar sweep efficiency`: the least compute for which compute / loop reaches
+ * sweep_efficiency.c - `nbar-lab sweep efficiency`: the least compute for which compute / loop reaches
  * an efficiency, found by bisection on measurements.
  *
  * The runs of NIC and host alternate, so a drift of the machine affects both alike.
@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stddef.h>
 
+#include "lab.h"
 #include "sweep.h"
 
 #define TOLERANCE 0.02
@@ -44,7 +45,7 @@ static int efficiency_read_more(void *arg, int c, const char *value)
 
 static void efficiency_usage(void)
 {
-	fputs("usage: nbar sweep efficiency [OPTION]...\n"
+	fputs("usage: nbar-lab sweep efficiency [OPTION]...\n"
 	      "The least compute for which compute / (time of a loop of compute + barrier)\n"
 	      "reaches an efficiency, by bisection to 2 %. low, high: compute where the whole\n"
 	      "interval of the measured efficiency is below the target, or above. total: time\n"

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sweep_granularity.c - `nbar sweep granularity`: the time of a loop of compute + barrier as a
+ * sweep_granularity.c - `nbar-lab sweep granularity`: the time of a loop of compute + barrier as a
  * function of compute, and the range where it is constant.
  */
 #include <math.h>
 #include <stddef.h>
 
+#include "lab.h"
 #include "option.h"
 #include "sweep.h"
 
@@ -43,7 +44,7 @@ static int granularity_read_more(void *arg, int c, const char *value)
 
 static void granularity_usage(void)
 {
-	fputs("usage: nbar sweep granularity [OPTION]...\n"
+	fputs("usage: nbar-lab sweep granularity [OPTION]...\n"
 	      "Loops of compute + barrier: the time of a loop, by its compute. While the last\n"
 	      "messages of a barrier leave, computing may cost nothing: the sweep looks for\n"
 	      "this flat spot. barrier: loop - compute. late: real - wanted compute time; the\n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sweep_threads.c - `nbar sweep threads`: barriers of the threads of a process: nbar_team, and
+ * sweep_threads.c - `nbar-lab threads`: barriers of the threads of a process: nbar_team, and
  * barriers of other projects (peers).
  *
  * Each repetition runs every kind, and the transfer of a cache line, once with every number of
@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lab.h"
 #include "stats.h"
 #include "sweep.h"
 #include "thread_run.h"

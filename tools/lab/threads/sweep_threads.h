@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sweep_threads.h - the options of `nbar sweep threads`.
+ * sweep_threads.h - the options of `nbar-lab threads`.
  */
 #ifndef NBAR_TOOLS_SWEEP_THREADS_H
 #define NBAR_TOOLS_SWEEP_THREADS_H

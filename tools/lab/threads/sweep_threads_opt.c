@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sweep_threads_opt.c - the options of `nbar sweep threads`.
+ * sweep_threads_opt.c - the options of `nbar-lab threads`.
  *
  * Refuses a command line that is wrong in itself, before anything runs.
  */
@@ -24,7 +24,7 @@ static const char *const usual_kinds[] = {
 
 static void opt_usage(FILE *to)
 {
-	fputs("usage: nbar sweep threads [OPTION]...\n"
+	fputs("usage: nbar-lab threads [OPTION]...\n"
 	      "Barriers of the threads of a process: nbar_team by kind, pthread_barrier_wait,\n"
 	      "the `omp barrier` of GCC and of LLVM, Concurrency Kit; in one run, in random\n"
 	      "order, and next to them the transfer of a cache line from core to core.\n\n"
@@ -136,7 +136,7 @@ int sweep_threads_options(int argc, char **argv, struct sweep_threads_options *o
 		.seed = 1,
 	};
 	/* Behind "sweep threads". */
-	r = option_all(argc, argv, 2, ":i:x:h", long_options, read_option, opt, help);
+	r = option_all(argc, argv, 1, ":i:x:h", long_options, read_option, opt, help);
 	if (*help)
 		opt_usage(stdout);
 	if (r || *help)

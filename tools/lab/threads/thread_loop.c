@@ -74,7 +74,7 @@ int thread_loop_parse(struct thread_loop *loop, char **argv)
 		value[i] = argv[i] ? strtoull(argv[i], &end, 10) : 0;
 		if (!argv[i] || end == argv[i] || *end) {
 			fprintf(stderr, "wants THREADS ITERATIONS WARMUP LIMIT_MS; it is run by "
-					"`nbar sweep threads`\n");
+					"`nbar-lab threads`\n");
 			return 2;
 		}
 	}

@@ -2,7 +2,7 @@
 /*
  * thread_loop.h - the loop that measures any thread barrier: of nbar_team or of a peer.
  *
- * `nbar sweep threads` uses this loop, and so do the small programs that it runs (OpenMP's barriers
+ * `nbar-lab threads` uses this loop, and so do the small programs that it runs (OpenMP's barriers
  * need a program for each compiler). It needs only libc.
  */
 #ifndef NBAR_TOOLS_THREAD_LOOP_H

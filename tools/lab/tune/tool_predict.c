@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tool_predict.c - `nbar predict`: predicts the latency of barriers on a cluster from its profile,
+ * tool_predict.c - `nbar-lab predict`: predicts the latency of barriers on a cluster from its profile,
  * and shows measurements of `nbar bench` beside it.
  */
 #include <errno.h>
@@ -12,6 +12,7 @@
 
 #include "algs.h"
 #include "compose.h"
+#include "lab.h"
 #include "nbar_file.h"
 #include "option.h"
 #include "result.h"
@@ -45,7 +46,7 @@ struct predict_options {
 
 static void predict_usage(FILE *to)
 {
-	fputs("usage: nbar predict PROFILE [OPTION]...\n"
+	fputs("usage: nbar-lab predict PROFILE [OPTION]...\n"
 	      "Predicts the time of barriers on a cluster from its profile: the critical path\n"
 	      "through the stages of all members.\n\n"
 	      "  --alg LIST        algorithms; tuned: the barrier that fits best (all,tuned)\n"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tool_profile.c - `nbar profile`: measures the cost of messages between every two hosts, and
- * writes the profile that `nbar tune` and --alg tuned:FILE read.
+ * tool_profile.c - `nbar-lab profile`: measures the cost of messages between every two hosts, and
+ * writes the profile that `nbar-lab tune` and --alg tuned:FILE read.
  */
 #include "tool_profile.h"
 
@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "lab.h"
 #include "launcher.h"
 #include "option.h"
 #include "profile.h"
@@ -32,11 +33,11 @@ static const struct option more_options[] = {
 
 static void tool_profile_usage(FILE *to)
 {
-	fputs("usage: nbar profile [OPTION]...\n"
+	fputs("usage: nbar-lab profile [OPTION]...\n"
 	      "Measures the cost of a message, and of a further message, between every two\n"
 	      "hosts, by barriers of two. Pairs that share no host run at the same time.\n"
-	      "nbar tune, and --alg tuned:FILE, read the profile. Started by mpirun or mpiexec,\n"
-	      "nbar profile measures messages of the MPI; mpirun nbar profile --help.\n\n"
+	      "nbar-lab tune, and --alg tuned:FILE, read the profile. Started by mpirun or\n"
+	      "mpiexec, it measures messages of the MPI: mpirun nbar-lab profile --help.\n\n"
 	      "  --output FILE     the profile\n"
 	      "  --nodes N         number of hosts (8, or with --nic the number of NICs)\n"
 	      "  --hosts LIST      names of the hosts of the NICs (as the NICs: n0,n1,...)\n"
@@ -182,7 +183,7 @@ static struct profile *profile_make_profile(const struct measure *m,
 	}
 	to_costs(m, p);
 	snprintf(text, sizeof(text),
-		 "nbar profile%s --where %s, wire %s, percentile %.0f of %u barriers a pair",
+		 "nbar-lab profile%s --where %s, wire %s, percentile %.0f of %u barriers a pair",
 		 m->sample ? " --sample" : "", bench_where_name[opt->where[0]], opt->wire,
 		 m->quantile * 100, m->iters);
 	p->how = strdup(text);
@@ -290,15 +291,12 @@ int tool_profile(int argc, char **argv)
 	const struct bench_extra_options more = { more_options, profile_read_more, &own };
 	struct bench_session s;
 	struct result *result;
-	static char of_mpi[] = "profile";
 	uint32_t most, named = 0;
 	bool help;
 	int r;
 
-	if (launcher_mpi()) {
-		argv[0] = of_mpi;
-		return launcher_become(launcher_mpi(), argv);
-	}
+	if (launcher_mpi())
+		return launcher_become("nbar-mpi-profile", launcher_mpi(), argv);
 	opt.iters = 100;
 	opt.warmup = 10;
 	opt.nnodes = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tool_profile.h - shared by the files of `nbar profile`: the measurements between hosts.
+ * tool_profile.h - shared by the files of `nbar-lab profile`: the measurements between hosts.
  *
  * tool_profile.c       the command: reads options, writes a profile
  * tool_profile_host.c  a host: runs barriers of two members with special plans, round by round
@@ -65,7 +65,7 @@ int tool_profile_sample(struct tool_profile_pairs *pairs, struct tool_profile_cl
  * round: from 0. Returns 0 or an exit code. */
 typedef int tool_profile_run(void *arg, struct nbfw_alg alg, uint32_t round, double *seconds);
 
-/* Fills p->flat: the algorithms that nbar tune would try. The fast algorithms run several times, in
+/* Fills p->flat: the algorithms that nbar-lab tune would try. The fast algorithms run several times, in
  * rounds; the profile gets this quantile of the runs. 0 or an exit code. */
 int tool_profile_flats(struct profile *p, double quantile, tool_profile_run *run, void *arg);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * tool_profile_flat.c - measures barriers of all hosts for a profile, with each algorithm that
- * `nbar tune` would try; `nbar profile` calls it. The fastest algorithm may become the barrier of a
+ * `nbar-lab tune` would try; `nbar-lab profile` calls it. The fastest algorithm may become the barrier of a
  * cluster. A machine is not equally fast in all runs, so several runs must decide.
  */
 #include <stdlib.h>

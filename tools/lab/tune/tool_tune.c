@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tool_tune.c - `nbar tune`: composes the barrier that fits a profile, shows it, and writes it as a
+ * tool_tune.c - `nbar-lab tune`: composes the barrier that fits a profile, shows it, and writes it as a
  * C program or as a picture.
  */
 #include <errno.h>
@@ -10,6 +10,7 @@
 
 #include "compose.h"
 #include "emit.h"
+#include "lab.h"
 #include "option.h"
 #include "output.h"
 #include "tool.h"
@@ -31,7 +32,7 @@ struct tune_options {
 
 static void tune_usage(FILE *to)
 {
-	fputs("usage: nbar tune PROFILE [OPTION]...\n"
+	fputs("usage: nbar-lab tune PROFILE [OPTION]...\n"
 	      "Composes the best barrier for a cluster from its profile and shows it: clusters,\n"
 	      "the algorithm of each, and predictions for it and for flat barriers.\n\n"
 	      "  --hosts LIST      the host of each rank (all hosts, in the profile's order)\n"

@@ -2,7 +2,7 @@
 /*
  * ck_barrier.c - measures the barriers of Concurrency Kit.
  *
- * `nbar sweep threads` runs it. Usage: KIND THREADS ITERATIONS WARMUP LIMIT_MS. The barriers never
+ * `nbar-lab threads` runs it. Usage: KIND THREADS ITERATIONS WARMUP LIMIT_MS. The barriers never
  * yield: with more threads than processors, a barrier takes milliseconds.
  */
 #include <ck_barrier.h>

@@ -2,7 +2,7 @@
 /*
  * omp_barrier.c - measures the `omp barrier` of the compiler that built it.
  *
- * It is built once with each compiler, and run by `nbar sweep threads`. Usage: THREADS ITERATIONS
+ * It is built once with each compiler, and run by `nbar-lab threads`. Usage: THREADS ITERATIONS
  * WARMUP LIMIT_MS
  */
 #include <omp.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_sim.c - the simulator of `nbar simulate`: the queue, the shared plans, and the counts.
+ * test_sim.c - the simulator of `nbar-lab simulate`: the queue, the shared plans, and the counts.
  */
 #include "unit/unit.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_fit.c - profiles with measured barriers: the composer trusts its predictions only as far as
- * these agree with the measured barriers, and `nbar profile` fits the work of a step to the
+ * these agree with the measured barriers, and `nbar-lab profile` fits the work of a step to the
  * measured barriers.
  */
 #include "unit/unit.h"

@@ -176,7 +176,7 @@ static void test_options(void **state)
  * differs. */
 static void test_round_trip(void **state)
 {
-	char path[] = "/tmp/nbar-profile-XXXXXX", why[256];
+	char path[] = "/tmp/nbar-lab-profile-XXXXXX", why[256];
 	int fd = mkstemp(path);
 
 	(void)state;

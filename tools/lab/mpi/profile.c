@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * profile.c - `mpirun nbar profile`: the profile of a cluster, measured by messages of the MPI. See
- * nbar-profile(1) for the quantities, as Meyer and Elster define them.
+ * profile.c - `mpirun nbar-lab profile`: the profile of a cluster, measured by messages of the MPI.
+ * See nbar-lab-profile(1) for the quantities, as Meyer and Elster define them.
  *
- * main.c calls this file instead of the tests. No two ranks may have the same host name, because
+ * A program of its own, built once with each MPI. No two ranks may have the same host name, because
  * programs search the profile by host.
  */
 #include "profile.h"
 
+#include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "bench.h"
 #include "experiment.h"
 #include "option.h"
 #include "profile_rounds.h"
 #include "stats.h"
+#include "tool.h"
 
 #define SIZES 21u /* messages of 1 to 2^20 bytes */
 #define MORE 32u  /* messages in a row */
@@ -45,7 +46,7 @@ struct measure {
 
 static void profile_usage(void)
 {
-	fputs("usage: mpirun [...] nbar profile --output FILE [OPTION]...\n"
+	fputs("usage: mpirun [...] nbar-lab profile --output FILE [OPTION]...\n"
 	      "Measures the cost of a message, and of a further message, between every two\n"
 	      "ranks, by messages of the MPI. Start one rank per host.\n\n"
 	      "  --output FILE     the profile\n"
@@ -119,8 +120,8 @@ static void measure_l(struct measure *m, int other, bool first)
 /* O_ii: the time to start a request for each rank, where no request sends anything. */
 static void measure_self(struct measure *m)
 {
-	MPI_Request *request = mpib_alloc((size_t)m->size, sizeof(MPI_Request));
-	MPI_Status *status = mpib_alloc((size_t)m->size, sizeof(MPI_Status));
+	MPI_Request *request = tool_alloc((size_t)m->size, sizeof(MPI_Request));
+	MPI_Status *status = tool_alloc((size_t)m->size, sizeof(MPI_Status));
 
 	for (int i = 0; i < m->size; i++)
 		PMPI_Send_init(m->bytes, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_WORLD,
@@ -203,14 +204,17 @@ static struct profile *make_profile(const struct measure *m, const char *names)
 	int length;
 	struct tm tm;
 
-	if (!p)
-		mpib_fatal("no memory for the profile");
+	if (!p) {
+		tool_error("no memory for the profile");
+		MPI_Abort(MPI_COMM_WORLD, TOOL_FAILED);
+		abort();
+	}
 	for (int i = 0; i < m->size; i++)
 		p->name[i] = strdup(names + (size_t)i * PROFILE_NAME_MAX);
 	PMPI_Get_library_version(library, &length);
 	library[strcspn(library, ",\n")] = '\0';
-	snprintf(text, sizeof(text), "mpirun nbar profile, %s, medians of %u round trips", library,
-		 m->trips);
+	snprintf(text, sizeof(text), "mpirun nbar-lab profile, %s, medians of %u round trips",
+		 library, m->trips);
 	p->how = strdup(text);
 	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));
 	p->when = strdup(text);
@@ -237,7 +241,7 @@ static int write_all(const struct measure *m, struct output *out, const char *na
 
 static int mpi_profile_run(struct measure *m)
 {
-	char name[PROFILE_NAME_MAX], *names = mpib_alloc((size_t)m->size, PROFILE_NAME_MAX);
+	char name[PROFILE_NAME_MAX], *names = tool_alloc((size_t)m->size, PROFILE_NAME_MAX);
 	struct output out;
 	int r = 0;
 
@@ -250,10 +254,10 @@ static int mpi_profile_run(struct measure *m)
 	}
 	PMPI_Bcast(&r, 1, MPI_INT, 0, MPI_COMM_WORLD);
 	if (!r) {
-		m->sample = mpib_alloc(m->trips, sizeof(*m->sample));
-		m->bytes = mpib_alloc(1u << (SIZES - 1), 1);
-		m->o = mpib_alloc((size_t)m->size, sizeof(*m->o));
-		m->l = mpib_alloc((size_t)m->size, sizeof(*m->l));
+		m->sample = tool_alloc(m->trips, sizeof(*m->sample));
+		m->bytes = tool_alloc(1u << (SIZES - 1), 1);
+		m->o = tool_alloc((size_t)m->size, sizeof(*m->o));
+		m->l = tool_alloc((size_t)m->size, sizeof(*m->l));
 		profile_measure_all(m);
 		r = write_all(m, &out, names);
 		free(m->sample);
@@ -266,7 +270,7 @@ static int mpi_profile_run(struct measure *m)
 	return r;
 }
 
-int mpib_profile(int argc, char **argv)
+static int profile_measure(int argc, char **argv)
 {
 	struct measure m = { .trips = 25 };
 	bool help;
@@ -274,7 +278,7 @@ int mpib_profile(int argc, char **argv)
 
 	MPI_Comm_rank(MPI_COMM_WORLD, &m.rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &m.size);
-	tool_begin("nbar profile");
+	tool_begin("nbar-lab profile");
 	tool_quiet(m.rank != 0);
 	r = option_all(argc, argv, 1, ":i:h", long_options, profile_read_option, &m, &help);
 	if (help && m.rank == 0)
@@ -282,4 +286,15 @@ int mpib_profile(int argc, char **argv)
 	if (!r && !help && !m.output)
 		r = tool_usage("name a file for the profile: --output FILE");
 	return r || help ? r : mpi_profile_run(&m);
+}
+
+int main(int argc, char **argv)
+{
+	int r;
+
+	tool_json_begin();
+	MPI_Init(NULL, NULL);
+	r = profile_measure(argc, argv);
+	MPI_Finalize();
+	return tool_end(r);
 }
