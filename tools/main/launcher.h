@@ -14,8 +14,8 @@ const char *launcher_mpi(void);
 /* True for rank 0, and for a process that no launcher has started. */
 bool launcher_is_first(void);
 
-/* Executes the program "NAME-MPI": the one beside this program, or the installed one. Returns only on
- * failure: TOOL_FAILED, after a message. */
+/* Executes the program "NAME-MPI": the one beside this program, or the installed one. Returns only
+ * on failure: TOOL_FAILED, after a message. */
 int launcher_become(const char *name, const char *mpi, char **argv);
 
 #endif

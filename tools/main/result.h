@@ -3,8 +3,8 @@
  * result.h - the result of any experiment: a table of named columns with units, and the facts that
  * a reader needs: command, machine, settings, notes, published values of others.
  *
- * Experiments make a result, and write it as an aligned table, as CSV and as JSON; `nbar-lab report`
- * reads the JSON. A result copies the texts that it gets.
+ * Experiments make a result, and write it as an aligned table, as CSV and as JSON; `nbar-lab
+ * report` reads the JSON. A result copies the texts that it gets.
  *
  * JSON: { "experiment", "version", "commit", "started", "command", "complete", "machine": {},
  * "settings": {}, "columns": [{ "name", "unit", "type" }], "rows": [[]], "notes": [""],

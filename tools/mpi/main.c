@@ -2,8 +2,8 @@
 /*
  * main.c - the program behind `nbar mpi-bench`: opens the methods, runs the test, writes results.
  *
- * The commands `nbar mpi-bench` and `nbar-lab profile` execute this program if the launcher of an MPI
- * has started them. All ranks end with the same exit code.
+ * The commands `nbar mpi-bench` and `nbar-lab profile` execute this program if the launcher of an
+ * MPI has started them. All ranks end with the same exit code.
  */
 #include "bench.h"
 

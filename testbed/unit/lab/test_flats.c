@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_flats.c - the measured barriers of `nbar-lab profile`: one lucky or unlucky run of an algorithm
- * does not decide which algorithm is the best.
+ * test_flats.c - the measured barriers of `nbar-lab profile`: one lucky or unlucky run of an
+ * algorithm does not decide which algorithm is the best.
  */
 #include "unit/unit.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_rounds.c - the rounds of `nbar-lab profile`: each pair of nodes meets once, and pairs that are
- * measured at the same time share no node and no processor.
+ * test_rounds.c - the rounds of `nbar-lab profile`: each pair of nodes meets once, and pairs that
+ * are measured at the same time share no node and no processor.
  */
 #include "profile_rounds.h"
 #include "unit/unit.h"

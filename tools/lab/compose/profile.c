@@ -349,8 +349,8 @@ int profile_read(const char *path, struct profile **out, char *why, size_t size)
 	int rc = nbar_file_read(path, PROFILE_FILE_MAX, &text, &length);
 
 	if (rc < 0) {
-		snprintf(why, size, "cannot read the profile %s: %s; nbar-lab profile makes one", path,
-			 nbar_file_reason(rc, PROFILE_FILE_MAX, reason, sizeof(reason)));
+		snprintf(why, size, "cannot read the profile %s: %s; nbar-lab profile makes one",
+			 path, nbar_file_reason(rc, PROFILE_FILE_MAX, reason, sizeof(reason)));
 		return rc;
 	}
 	rc = profile_parse(text, length, path, out, why, size);

@@ -2,8 +2,8 @@
 /*
  * profile.h - the profile of a cluster (the cost of a message between any two hosts), and its file.
  *
- * Tools that predict, compose or simulate barriers read the file; `nbar-lab profile` writes it. A file
- * is untrusted input: the reader checks every value, and keeps nothing of a bad file.
+ * Tools that predict, compose or simulate barriers read the file; `nbar-lab profile` writes it. A
+ * file is untrusted input: the reader checks every value, and keeps nothing of a bad file.
  *
  * The file is JSON:
  *
@@ -34,7 +34,7 @@
 #define PROFILE_CLASSES_MAX 4096u /* rows of a matrix */
 #define PROFILE_NAME_MAX 256u     /* bytes of a host's name, with its final zero */
 #define PROFILE_COST_MAX_NS 1e12
-#define PROFILE_FLAT_MAX 64u /* measured barriers */
+#define PROFILE_FLAT_MAX 64u               /* measured barriers */
 #define PROFILE_FILE_MAX ((size_t)1 << 30) /* bytes */
 
 /* A measured barrier of all hosts. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * simulate_opt.c - the options of `nbar-lab simulate`. Refuses every error that the command line alone
- * shows.
+ * simulate_opt.c - the options of `nbar-lab simulate`. Refuses every error that the command line
+ * alone shows.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * simulate_topology.c - `nbar-lab simulate --net NET --alg tuned`: the costs of a simulated network, as
- * a profile from which a barrier is composed.
+ * simulate_topology.c - `nbar-lab simulate --net NET --alg tuned`: the costs of a simulated
+ * network, as a profile from which a barrier is composed.
  *
  * Messages between random hosts cross the idle network: SAMPLES messages for each level of the
  * topology, from one switch to the whole network. The profile has the mean of each level.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sweep_arrival.c - `nbar-lab sweep arrival`: the advantage of NIC-based barriers if hosts arrive at
- * different times.
+ * sweep_arrival.c - `nbar-lab sweep arrival`: the advantage of NIC-based barriers if hosts arrive
+ * at different times.
  */
 #include <math.h>
 

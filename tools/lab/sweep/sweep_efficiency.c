@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sweep_efficiency.c - `nbar-lab sweep efficiency`: the least compute for which compute / loop reaches
- * an efficiency, found by bisection on measurements.
+ * sweep_efficiency.c - `nbar-lab sweep efficiency`: the least compute for which compute / loop
+ * reaches an efficiency, found by bisection on measurements.
  *
  * The runs of NIC and host alternate, so a drift of the machine affects both alike.
  */

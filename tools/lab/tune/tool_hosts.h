@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tool_hosts.h - shared by `nbar-lab tune` and `nbar-lab predict`: a profile, and the hosts of a barrier as
- * numbers in this profile.
+ * tool_hosts.h - shared by `nbar-lab tune` and `nbar-lab predict`: a profile, and the hosts of a
+ * barrier as numbers in this profile.
  */
 #ifndef NBAR_TUNE_TOOL_HOSTS_H
 #define NBAR_TUNE_TOOL_HOSTS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tool_predict.c - `nbar-lab predict`: predicts the latency of barriers on a cluster from its profile,
- * and shows measurements of `nbar bench` beside it.
+ * tool_predict.c - `nbar-lab predict`: predicts the latency of barriers on a cluster from its
+ * profile, and shows measurements of `nbar bench` beside it.
  */
 #include <errno.h>
 #include <getopt.h>

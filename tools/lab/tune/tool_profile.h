@@ -65,8 +65,8 @@ int tool_profile_sample(struct tool_profile_pairs *pairs, struct tool_profile_cl
  * round: from 0. Returns 0 or an exit code. */
 typedef int tool_profile_run(void *arg, struct nbfw_alg alg, uint32_t round, double *seconds);
 
-/* Fills p->flat: the algorithms that nbar-lab tune would try. The fast algorithms run several times, in
- * rounds; the profile gets this quantile of the runs. 0 or an exit code. */
+/* Fills p->flat: the algorithms that nbar-lab tune would try. The fast algorithms run several
+ * times, in rounds; the profile gets this quantile of the runs. 0 or an exit code. */
 int tool_profile_flats(struct profile *p, double quantile, tool_profile_run *run, void *arg);
 
 /* Sets p->step so that predictions are as near as possible to the measured barriers of the profile.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * tool_profile_flat.c - measures barriers of all hosts for a profile, with each algorithm that
- * `nbar-lab tune` would try; `nbar-lab profile` calls it. The fastest algorithm may become the barrier of a
- * cluster. A machine is not equally fast in all runs, so several runs must decide.
+ * `nbar-lab tune` would try; `nbar-lab profile` calls it. The fastest algorithm may become the
+ * barrier of a cluster. A machine is not equally fast in all runs, so several runs must decide.
  */
 #include <stdlib.h>
 

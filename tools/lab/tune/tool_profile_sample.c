@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tool_profile_sample.c - `nbar-lab profile --sample`: the cost of messages between clusters of hosts.
+ * tool_profile_sample.c - `nbar-lab profile --sample`: the cost of messages between clusters of
+ * hosts.
  *
  * It measures each host with the first host of each cluster, one pair after the other. All
  * processes of a run compute the same clusters from the same times.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tool_tune.c - `nbar-lab tune`: composes the barrier that fits a profile, shows it, and writes it as a
- * C program or as a picture.
+ * tool_tune.c - `nbar-lab tune`: composes the barrier that fits a profile, shows it, and writes it
+ * as a C program or as a picture.
  */
 #include <errno.h>
 #include <getopt.h>
