@@ -160,13 +160,8 @@ int nbmpi_barrier(struct nbmpi_comm *c)
 
 void nbmpi_barrier_by_mpi(struct nbmpi_comm *c)
 {
-	double seconds;
-
-	if (c->path != NBMPI_OPENING || c->judge.closed)
-		return;
-	seconds = nbmpi_now_s() - c->since;
-	nbmpi_judge_note(&c->judge, NBMPI_WAY_MPI, seconds);
-	c->judge.spent += seconds;
+	if (c->path == NBMPI_OPENING && !c->judge.closed)
+		nbmpi_judge_note(&c->judge, NBMPI_WAY_MPI, nbmpi_now_s() - c->since);
 }
 
 int nbmpi_test(struct nbmpi_request *r)

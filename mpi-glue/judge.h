@@ -14,7 +14,8 @@
 #include <stdint.h>
 
 /* A set-up with NICs, and the end of NICs that are too slow, take some milliseconds. It pays when
- * the barriers of the MPI have taken several times as long. */
+ * the barriers of the MPI have taken several times as long, by their number and the median of those
+ * that are timed. */
 #define NBMPI_PAYS_NS UINT64_C(50000000)
 #define NBMPI_ASK 32u           /* barriers before the ranks ask whether it pays; then doubled */
 #define NBMPI_TRIALS 3u         /* timed barriers by NICs within the set-up */
@@ -28,7 +29,6 @@ enum nbmpi_way { NBMPI_WAY_MPI, NBMPI_WAY_NBAR, NBMPI_WAYS };
 struct nbmpi_judge {
 	uint32_t n[NBMPI_WAYS];
 	double took[NBMPI_WAYS][NBMPI_TIMED_MOST]; /* s, in ascending order */
-	double spent;                              /* s, in all barriers of the MPI */
 	bool closed;                               /* there is a verdict, or nobody asks for one */
 };
 
