@@ -103,6 +103,17 @@ int __wrap_ppoll(struct pollfd *p, nfds_t n, const struct timespec *t, const sig
 	return __real_ppoll(p, n, &zero, NULL);
 }
 
+static const void *noted[2]; /* the last event: its trace, and itself */
+static uint64_t noted_at;
+
+void __wrap_trace_ring_note(struct trace_ring *t, const struct nbar_trace_event *e, uint64_t at);
+void __wrap_trace_ring_note(struct trace_ring *t, const struct nbar_trace_event *e, uint64_t at)
+{
+	noted[0] = t;
+	noted[1] = e;
+	noted_at = at;
+}
+
 static bool call_fails(int error)
 {
 	if (++calls != fail_at)
@@ -304,6 +315,14 @@ static void what_it_does_without_work(void **state)
 	assert_int_equal(nyield, 5000);
 	assert_int_equal(now, NOW + 5 * MS);
 	nics_end();
+	/* With work it does not yield. */
+	nics(2, 2);
+	pass_ns = US;
+	work_until = UINT64_MAX;
+	passes_end = 10;
+	nicd_run(&d, NICD_IDLE_YIELD, 0);
+	assert_int_equal(nyield, 0);
+	nics_end();
 	/* After 4 us in which it only polls. */
 	nics(2, 2);
 	pass_ns = US;
@@ -379,12 +398,15 @@ static void how_long_it_sleeps(void **state)
 		{ { UINT64_MAX, NOW + 210 * US }, 210 * US, 1 },
 	};
 
+	uint64_t bells;
+
 	(void)state;
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		nics(2, row[i].awake);
 		assert_int_equal(nicd_may_sleep(&d), 0);
 		assert_int_equal(d.naps, row[i].awake < 2);
 		assert_int_equal(d.wake[0].fd, d.mailbox.bell);
+		assert_int_equal(read(d.mailbox.bell, &bells, sizeof(bells)), -1); /* nobody rang */
 		for (uint32_t n = 0; n < 2; n++) {
 			next[n] = row[i].next[n];
 			assert_int_equal(d.wake[1 + n].fd, n < row[i].awake ? wire[n].fd : -1);
@@ -583,6 +605,45 @@ static void what_a_nic_asks_of_its_daemon(void **state)
 	nics_end();
 }
 
+static void events_of_a_traced_nic(void **state)
+{
+	const struct nbar_trace_event event = { 0 };
+	struct trace_ring *ring = (struct trace_ring *)&wire; /* its address alone is used */
+
+	(void)state;
+	nics(2, 2);
+	nicd_trace(&d, 1, ring);
+	assert_true(d.nic[1]->device.nic.tracing && !d.nic[0]->device.nic.tracing);
+	d.nic[0]->device.platform->trace(d.nic[0], &event);
+	assert_null(noted[0]);
+	d.nic[1]->device.platform->trace(d.nic[1], &event);
+	assert_ptr_equal(noted[0], ring);
+	assert_ptr_equal(noted[1], &event);
+	assert_int_equal(noted_at, NOW);
+	nics_end();
+}
+
+/* A daemon may be started without stdin. */
+static void descriptor_0_is_one_like_others(void **state)
+{
+	const struct nbnic_platform *p;
+	struct nbar_page *page;
+	int in = dup(STDIN_FILENO);
+
+	(void)state;
+	nics(2, 2);
+	p = d.nic[1]->device.platform;
+	close(STDIN_FILENO);
+	assert_int_equal(p->page_make(d.nic[1], 7, &page), 0);
+	assert_int_equal(d.nic[1]->page_fd[7], 0);
+	p->page_drop(d.nic[1], 7, page);
+	assert_int_equal(nicd_may_sleep(&d), 0);
+	assert_int_equal(d.mailbox.bell, 0);
+	nics_end();
+	assert_int_equal(dup2(in, STDIN_FILENO), 0);
+	close(in);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -598,6 +659,8 @@ int main(void)
 		cmocka_unit_test(pages_of_ports),
 		cmocka_unit_test(a_page_that_cannot_be_made),
 		cmocka_unit_test(what_a_nic_asks_of_its_daemon),
+		cmocka_unit_test(events_of_a_traced_nic),
+		cmocka_unit_test(descriptor_0_is_one_like_others),
 	};
 
 	return cmocka_run_group_tests_name("nicd", tests, NULL, NULL);
