@@ -55,10 +55,10 @@ $(BUILD)/test_process_team_sleep: ALL_LDFLAGS += $(call wrap,syscall clock_getti
 $(BUILD)/test_wire_ring: ALL_LDFLAGS += $(call wrap,calloc)
 $(BUILD)/test/testbed/unit/platform/test_hostnic_spec.o: CFLAGS_test += -Ifirmware/platform/inproc
 $(BUILD)/test_hostnic_spec: $(filter %/hostnic_spec.o %/hostnic_log.o,$(HOSTNIC_OBJ))
-$(BUILD)/test_hostnic_spec: ALL_LDFLAGS += $(call wrap,sched_getaffinity sched_setaffinity tune_load wire_auth_load)
+$(BUILD)/test_hostnic_spec: ALL_LDFLAGS += $(call wrap,sched_getaffinity sched_setaffinity wire_auth_load)
 $(BUILD)/test_mailbox: ALL_LDFLAGS += $(call wrap,sched_yield nanosleep pthread_mutex_trylock syscall)
 $(BUILD)/test_options: $(filter %/daemon/options.o,$(NICD_OBJ))
-$(BUILD)/test_options: ALL_LDFLAGS += $(call wrap,sched_getaffinity strdup getpwnam getpwuid tune_load wire_auth_load)
+$(BUILD)/test_options: ALL_LDFLAGS += $(call wrap,sched_getaffinity strdup getpwnam getpwuid wire_auth_load)
 $(BUILD)/test_privileges: $(filter %/daemon/privileges.o,$(NICD_OBJ))
 $(BUILD)/test_privileges: ALL_LDFLAGS += $(call wrap,prctl geteuid getuid getgid seteuid setegid setgroups setresgid setresuid mkdir open fchown close rundir_take)
 $(BUILD)/test_trace_ring: ALL_LDFLAGS += $(call wrap,calloc unlink posix_fallocate fchown fchmod mmap munmap close fclose)

@@ -55,10 +55,6 @@ struct nbnic_platform {
 	 * exclusive(). NULL: a host that has not arrived is late. */
 	void (*look)(void *ctx);
 
-	/* Requests: the algorithm that "auto" means for groups of this size; NULL: the default of
-	 * the NIC. The function may be NULL. */
-	const char *(*algorithm)(void *ctx, uint32_t size);
-
 	/* Pass: keeps an event, with its time; only while nic.tracing of the device. The function
 	 * may be NULL. */
 	void (*trace)(void *ctx, const struct nbar_trace_event *e);

@@ -61,12 +61,6 @@ static const char *shown(const char name[NBAR_NAME_MAX], char out[NBAR_NAME_MAX]
 	return out;
 }
 
-/* The algorithm of a group, and the name that users see. */
-struct wanted {
-	struct nbfw_alg kind;
-	const char *name;
-};
-
 static bool has_end(const char name[NBAR_NAME_MAX])
 {
 	for (uint32_t i = 0; i < NBAR_NAME_MAX; i++)
@@ -76,9 +70,8 @@ static bool has_end(const char name[NBAR_NAME_MAX])
 }
 
 static int check_algorithm(struct nbnic_request *r, const struct nbar_req_group_open *req,
-			   struct wanted *w)
+			   struct nbfw_alg *alg)
 {
-	const struct nbnic_platform *platform = r->device->platform;
 	const struct nbfw_alg_row *row;
 	char name[NBAR_NAME_MAX];
 	int rc;
@@ -90,14 +83,9 @@ static int check_algorithm(struct nbnic_request *r, const struct nbar_req_group_
 					  "this one begins with \"%s\"",
 					  NBAR_NAME_MAX - 1, name);
 	/* All members must choose the same algorithm: connect checks that. */
-	w->name = NULL;
-	if (platform->algorithm && nbnic_text_same(req->alg, NBFW_ALG_AUTO))
-		w->name = platform->algorithm(r->device->ctx, req->size);
-	if (!w->name)
-		w->name = req->alg;
-	rc = nbfw_alg_parse(w->name, &w->kind);
+	rc = nbfw_alg_parse(req->alg, alg);
 	if (rc == -NBAR_ERANGE) {
-		row = nbfw_alg_row(nbfw_alg_find(w->name));
+		row = nbfw_alg_row(nbfw_alg_find(req->alg));
 		return nbnic_request_fail(r, rc, "algorithm \"%s\": %s of %s%s goes from %u to %u",
 					  name, row->param + 1, row->name, row->param, row->low,
 					  row->high);
@@ -107,13 +95,13 @@ static int check_algorithm(struct nbnic_request *r, const struct nbar_req_group_
 					  "unknown algorithm \"%s\"; this NIC knows " NBFW_ALG_NAMES
 					  ", " NBFW_ALG_CUSTOM_NAME " and " NBFW_ALG_SIGNAL_NAME,
 					  name);
-	row = nbfw_alg_row(w->kind.kind);
+	row = nbfw_alg_row(alg->kind);
 	if (req->size > row->limit)
 		return nbnic_request_fail(r, -NBAR_ERANGE,
 					  "size %u: a group with the algorithm %s has at most %u "
 					  "ranks; use " NBFW_ALG_AUTO,
 					  req->size, row->name, row->limit);
-	if (req->plan_length > 0 && w->kind.kind != NBFW_ALG_CUSTOM)
+	if (req->plan_length > 0 && alg->kind != NBFW_ALG_CUSTOM)
 		return nbnic_request_fail(r, -NBAR_EINVAL,
 					  "algorithm \"%s\" makes its own plan, but one came "
 					  "along; ask for \"" NBFW_ALG_CUSTOM_NAME
@@ -123,7 +111,7 @@ static int check_algorithm(struct nbnic_request *r, const struct nbar_req_group_
 }
 
 static int check_open(struct nbnic_request *r, const struct nbar_req_group_open *req,
-		      struct wanted *w)
+		      struct nbfw_alg *alg)
 {
 	if (r->length != sizeof(*req) + (uint64_t)req->plan_length)
 		return nbnic_request_fail(r, -NBAR_EBADMSG,
@@ -136,7 +124,7 @@ static int check_open(struct nbnic_request *r, const struct nbar_req_group_open 
 		return nbnic_request_fail(r, -NBAR_ERANGE,
 					  "rank %u: a group of %u has ranks 0 to %u", req->rank,
 					  req->size, req->size - 1);
-	return check_algorithm(r, req, w);
+	return check_algorithm(r, req, alg);
 }
 
 static int check_plan(struct nbnic_request *r, const struct nbar_req_group_open *req)
@@ -227,8 +215,7 @@ static int check_memory(struct nbnic_request *r, size_t bytes)
 
 /* Makes the group, but does not open it yet. */
 static int group_build(struct nbnic_request *r, const struct nbar_req_group_open *req,
-		       const struct wanted *w, const struct nbar_plan *plan,
-		       struct nbnic_group **out)
+		       struct nbfw_alg alg, const struct nbar_plan *plan, struct nbnic_group **out)
 {
 	struct nbnic_device *d = r->device;
 	struct nbnic_open open = {
@@ -237,8 +224,8 @@ static int group_build(struct nbnic_request *r, const struct nbar_req_group_open
 		.rank = req->rank,
 		.size = req->size,
 		.tag = req->tag,
-		.alg = w->name,
-		.kind = w->kind,
+		.alg = req->alg,
+		.kind = alg,
 		.plan = plan,
 	};
 	size_t bytes = nbnic_group_size(plan, req->size);
@@ -278,11 +265,11 @@ static void group_account(struct nbnic_client *c, uint32_t bytes, bool open)
 }
 
 static int open_with(struct nbnic_request *r, const struct nbar_req_group_open *req,
-		     const struct wanted *w, const struct nbar_plan *plan)
+		     struct nbfw_alg alg, const struct nbar_plan *plan)
 {
 	struct nbnic_device *d = r->device;
 	struct open_call call = { .request = r, .port = r->client->port };
-	int rc = group_build(r, req, w, plan, &call.group);
+	int rc = group_build(r, req, alg, plan, &call.group);
 
 	if (rc)
 		return rc;
@@ -309,14 +296,14 @@ int nbnic_request_group_open(struct nbnic_request *r)
 {
 	const struct nbar_req_group_open *req = r->body;
 	const struct nbar_plan *plan;
-	struct wanted wanted;
+	struct nbfw_alg alg;
 	void *to_free = NULL;
-	int rc = check_open(r, req, &wanted);
+	int rc = check_open(r, req, &alg);
 
 	if (rc == 0)
-		rc = make_plan(r, req, wanted.kind, &plan, &to_free);
+		rc = make_plan(r, req, alg, &plan, &to_free);
 	if (rc == 0)
-		rc = open_with(r, req, &wanted, plan);
+		rc = open_with(r, req, alg, plan);
 	r->device->platform->free(r->device->ctx, to_free);
 	return rc;
 }

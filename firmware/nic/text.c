@@ -68,13 +68,6 @@ void nbnic_text_format(char *out, size_t size, const char *format, va_list args)
 	out[s.used] = '\0';
 }
 
-bool nbnic_text_same(const char *a, const char *b)
-{
-	while (*a && *a == *b)
-		a++, b++;
-	return *a == *b;
-}
-
 void nbnic_text_copy(char *out, size_t size, const char *text)
 {
 	size_t i = 0;

@@ -13,8 +13,6 @@
  * a zero byte; what does not fit is cut off. */
 void nbnic_text_format(char *out, size_t size, const char *format, va_list args);
 
-bool nbnic_text_same(const char *a, const char *b);
-
 /* Copies at most size - 1 bytes of a text, and fills the rest with zero bytes. */
 void nbnic_text_copy(char *out, size_t size, const char *text);
 

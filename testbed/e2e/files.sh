@@ -30,7 +30,6 @@ for kind in pipe zero folder long; do
 	ln -sf "$file" "$work/results/bench.json"
 	if [ -z "${SAN:-}" ]; then
 		ok "nbar-nicd --config: $kind" refuses 2 "$file" "$BUILD/nbar-nicd" --config "$file" --check-config
-		ok "nbar-nicd --tune: $kind" refuses 2 "$file" "$BUILD/nbar-nicd" --tune "$file" --check-config
 		lab_ok "nbar-lab tune: $kind" refuses 1 "$file" "$lab" tune "$file"
 		lab_ok "nbar-lab predict --measured: $kind" refuses 1 "$file" "$lab" predict "$work/p" --measured "$file"
 		lab_ok "nbar-lab report: $kind" refuses 1 bench.json "$lab" report --render-only "$work/results"

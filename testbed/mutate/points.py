@@ -19,7 +19,7 @@ JUMP = {"BreakStmt", "ContinueStmt", "ReturnStmt", "GotoStmt"}
 # Some mutants have no effect, wherever they are. The finder leaves them out:
 # - The order of the first two arguments has no effect on the result of these functions, or only on the sign of a result
 #   that the sources compare with 0.
-SYMMETRIC = {"calloc", "strcmp", "strncmp", "memcmp", "__builtin_memcmp", "same", "nbnic_text_same", "least", "smaller"}
+SYMMETRIC = {"calloc", "strcmp", "strncmp", "memcmp", "__builtin_memcmp", "same", "least", "smaller"}
 # - These calls, and the second argument of __builtin_expect, are hints to the processor or to the compiler.
 HINTS = {"order_pause"}
 # - If a and b are equal, `if (a < b) a = b;`, `a < b ? a : b`, and `a < b ? b - a : 0` do the same as with <=.

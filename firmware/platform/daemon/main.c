@@ -209,7 +209,6 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	nicd_init(&d, &o.set.config);
-	d.tune = &o.tune;
 	rc = nics_open(&o, &d);
 	if (rc == 0 && privileges_drop(&o) < 0)
 		rc = -EPERM;

@@ -172,14 +172,6 @@ static void on_look(void *ctx)
 		(void)!write(n->nicd->look_fd, &one, sizeof(one));
 }
 
-static const char *on_algorithm(void *ctx, uint32_t size)
-{
-	const struct nicd_nic *n = ctx;
-	const struct tune_entry *e = n->nicd->tune ? tune_find(n->nicd->tune, size) : NULL;
-
-	return e ? e->name : NULL;
-}
-
 static void nicd_on_trace(void *ctx, const struct nbar_trace_event *e)
 {
 	const struct nicd_nic *n = ctx;
@@ -200,7 +192,6 @@ static const struct nbnic_platform daemon_platform = {
 	.events_drop = on_events_drop,
 	.wake = on_wake,
 	.look = on_look,
-	.algorithm = on_algorithm,
 	.trace = nicd_on_trace,
 };
 

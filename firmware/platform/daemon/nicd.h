@@ -14,7 +14,6 @@
 #include "device.h"
 #include "mailbox.h"
 #include "trace_ring.h"
-#include "tune.h"
 #include "wakes.h"
 
 struct nicd;
@@ -33,7 +32,6 @@ struct nicd_nic {
 struct nicd {
 	struct mailbox mailbox;
 	struct nbnic_config config;
-	const struct tune *tune; /* the meaning of "auto"; NULL: the default of the core */
 	uint32_t nnic;
 	struct nicd_nic *nic[NBAR_NICS_MAX];
 	uint64_t probes_next; /* polling thread: time of the next look for tracers */

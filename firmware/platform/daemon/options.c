@@ -107,8 +107,6 @@ static int options_own_take(void *arg, const struct setting *s, const char *text
 
 	if (s->type == SETTING_NIC)
 		return nic_add(o, text);
-	if (s->type == SETTING_TUNE)
-		return tune_load("--tune", text, &o->tune);
 	if (s->type == SETTING_KEY_FILE)
 		return wire_auth_load("--key-file", text, &o->auth);
 	if (s->type == SETTING_CONFIG)

@@ -10,7 +10,6 @@
 #include "nicd.h"
 #include "settings.h"
 #include "spec.h"
-#include "tune.h"
 
 struct option_nic {
 	char name[NBAR_NAME_MAX];
@@ -22,7 +21,6 @@ struct options {
 	struct settings set;
 	cpu_set_t allowed; /* processors that the process may use */
 	int nallowed;
-	struct tune tune;      /* empty: no tune file was given */
 	struct wire_auth auth; /* auth.hash is NULL: no key was given */
 	uint32_t nnic;
 	struct option_nic nic[NBAR_NICS_MAX];

@@ -51,7 +51,7 @@ void options_list_algs(void)
 
 	nbfw_alg_parse(NBFW_ALG_AUTO, &best);
 	nbfw_alg_name(best, name);
-	printf("%-16s %s, or what a tune file says\n", NBFW_ALG_AUTO, name);
+	printf("%-16s %s\n", NBFW_ALG_AUTO, name);
 #define LIST(kind, name, param, low, high, usual, usual_end, limit, plan, help, source) \
 	list_alg(name param, low, high, limit, help, source);
 	NBFW_ALGS(LIST)

@@ -85,8 +85,6 @@ const struct setting settings_table[] = {
 	    "hugepages of DPDK; auto: where enough are free", IN(0, 0, 1, huge)),
 	ROW("config", NICD, CONFIG, "FILE", NULL, "options, one per line, without dashes", ),
 	ROW("check-config", NICD, CHECK, NULL, NULL, "only check the options and their files", ),
-	ROW("tune", NICD | PROCESS, TUNE, "FILE", NULL,
-	    "what the algorithm auto is by the size of a group (see the man page)", ),
 	ROW("key-file", NICD | PROCESS, KEY_FILE, "FILE", NULL,
 	    "frames that leave the machine have tags by this key (man page)", ),
 	ROW("key-file", BARED, KEY_FILE, "FILE", NULL, NULL, ), /* refused, with the reason */

@@ -32,7 +32,6 @@ enum setting_type {
 	SETTING_NIC, /* the platform reads this one, and those after it */
 	SETTING_NICS,
 	SETTING_WIRE,
-	SETTING_TUNE,
 	SETTING_KEY_FILE,
 	SETTING_CONFIG,
 	SETTING_CHECK,

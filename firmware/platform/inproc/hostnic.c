@@ -127,7 +127,6 @@ static int hostnic_make(const char *text, struct nbar_hostnic **out)
 		return rc;
 	}
 	nicd_init(&n->nicd, &n->spec.set.config);
-	n->nicd.tune = &n->spec.tune;
 	mailbox_share(&n->nicd.mailbox, nicd_clock);
 	n->look_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	rc = n->look_fd < 0 ? -errno : nicd_add(&n->nicd, n->spec.set.name, wire);

@@ -9,11 +9,9 @@
 
 #include "auth.h"
 #include "settings.h"
-#include "tune.h"
 
 struct hostnic_spec {
 	struct settings set;
-	struct tune tune;
 	struct wire_auth auth; /* auth.hash is NULL: no key */
 	cpu_set_t cpu;         /* with set.cpu: the control thread runs on it only */
 };

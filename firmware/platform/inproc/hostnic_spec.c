@@ -43,8 +43,6 @@ static int own_take(void *arg, const struct setting *s, const char *text)
 {
 	struct hostnic_spec *out = arg;
 
-	if (s->type == SETTING_TUNE)
-		return tune_load(WHAT " tune", text, &out->tune);
 	if (s->type == SETTING_KEY_FILE)
 		return wire_auth_load(WHAT " key-file", text, &out->auth);
 	return 0; /* wire: see hostnic_spec_open */

@@ -93,12 +93,6 @@ static void on_exclusive(void *ctx, nbnic_fn *fn, void *arg)
 		*cell = hidden;
 }
 
-static const char *on_algorithm(void *ctx, uint32_t size)
-{
-	(void)ctx, (void)size;
-	return w.algorithm;
-}
-
 static void on_trace(void *ctx, const struct nbar_trace_event *e)
 {
 	(void)ctx, (void)e;
@@ -154,7 +148,6 @@ static const struct nbnic_platform platform = {
 	.events_make = on_events_make,
 	.events_drop = on_events_drop,
 	.wake = on_wake,
-	.algorithm = on_algorithm,
 	.trace = on_trace,
 	.look = on_look,
 };

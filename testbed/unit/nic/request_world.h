@@ -17,7 +17,6 @@ struct request_world {
 	uint32_t blocks; /* blocks of memory that the NIC holds */
 	uint32_t allocs; /* allocations that still succeed */
 	bool no_random, events;
-	const char *algorithm; /* what "auto" means; NULL: the default */
 	uint32_t hide;   /* n: the n-th exclusive call from now finds no group in cell 0; 0: none */
 	uint32_t traced; /* trace events so far */
 	uint32_t looks;  /* looks at the processes of hosts so far */

@@ -259,11 +259,6 @@ static void test_texts(void **state)
 	assert_string_equal(text, "abc");
 	nbnic_text_copy(text, 8, "ab");
 	assert_memory_equal(text, "ab\0\0\0\0\0\0z", 9);
-	assert_true(nbnic_text_same("", ""));
-	assert_true(nbnic_text_same("ab", "ab"));
-	assert_false(nbnic_text_same("ab", "a"));
-	assert_false(nbnic_text_same("a", "ab"));
-	assert_false(nbnic_text_same("ax", "ab"));
 	assert_int_equal(nbnic_refuse(-NBAR_EMFILE, "no more", &w.out), sizeof(struct nbar_reply));
 	assert_int_equal(w.out.head.status, -NBAR_EMFILE);
 	assert_int_equal(w.out.head.magic, NBAR_ABI_MAGIC);

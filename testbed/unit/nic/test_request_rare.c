@@ -58,21 +58,6 @@ static void test_port_ends(void **state)
 	nbnic_client_begin(&w.device, &w.other, 200, 7, false);
 }
 
-/* The platform chooses the algorithm of "auto", and of no other name. */
-static void test_auto(void **state)
-{
-	(void)state;
-	port_open(&w.client, 3);
-	w.algorithm = "linear";
-	group_open("auto", 0, 3);
-	group_open("mcs", 0, 3);
-	w.algorithm = NULL;
-	group_open("pairwise", 0, 3);
-	assert_string_equal(w.client.port->cell[0].group->alg, "linear");
-	assert_string_equal(w.client.port->cell[1].group->alg, "mcs");
-	assert_string_equal(w.client.port->cell[2].group->alg, "pairwise");
-}
-
 /* A plan with as many peers as a group may have, and a plan with one peer more. */
 static void test_most_peers(void **state)
 {
@@ -392,7 +377,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		REQUEST_TEST(test_connect_in_parts),
 		REQUEST_TEST(test_port_ends),
-		REQUEST_TEST(test_auto),
 		REQUEST_TEST(test_most_peers),
 		REQUEST_TEST(test_statistics_with_a_gap),
 		REQUEST_TEST(test_messages_have_no_barrier),

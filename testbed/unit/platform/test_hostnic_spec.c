@@ -25,7 +25,6 @@ static uint32_t nwire;
 
 int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set);
 int __wrap_sched_setaffinity(pid_t pid, size_t size, const cpu_set_t *set);
-int __wrap_tune_load(const char *what, const char *path, struct tune *out);
 int __wrap_wire_auth_load(const char *what, const char *path, struct wire_auth *out);
 
 int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
@@ -42,13 +41,6 @@ int __wrap_sched_setaffinity(pid_t pid, size_t size, const cpu_set_t *set)
 	bound[nbound++] = *set;
 	errno = EINVAL;
 	return CPU_ISSET(9, set) ? 0 : setaffinity_error;
-}
-
-int __wrap_tune_load(const char *what, const char *path, struct tune *out)
-{
-	assert_ptr_equal(out, &spec.tune);
-	snprintf(loaded, sizeof(loaded), "%s %s", what, path);
-	return load_error;
 }
 
 int __wrap_wire_auth_load(const char *what, const char *path, struct wire_auth *out)
@@ -240,15 +232,9 @@ static void processors(void **state)
 static void files(void **state)
 {
 	(void)state;
-	accepted("tune=/a", VERBS);
-	assert_string_equal(loaded, "host tune /a");
 	accepted("key-file=/b", VERBS);
 	assert_string_equal(loaded, "host key-file /b");
-	accepted("key-file=/b,tune=/a", VERBS);
-	assert_string_equal(loaded, "host tune /a");
 	load_error = -EACCES;
-	refused("tune=/a,key-file=/b", -EACCES, "Permission denied");
-	assert_string_equal(loaded, "host tune /a");
 	refused("key-file=/b", -EACCES, "Permission denied");
 	assert_string_equal(calls, "");
 }
@@ -266,7 +252,7 @@ static void best_wires(void **state)
 	assert_string_equal(calls, "check udp; x udp; ");
 	refused("dir=/tmp", -EINVAL,
 		"host: unknown key \"dir\"; a NIC on wire verbs has: name, wire, cpu, pull-us, "
-		"budget-ms, tune, key-file, device");
+		"budget-ms, key-file, device");
 	assert_string_equal(calls, "");
 	auth_error = -1;
 	refused("", -1, "Operation not permitted");
@@ -282,7 +268,7 @@ static void named_wires(void **state)
 	refused("wire=ring", -1, "no wire ring");
 	refused("wire=udp,device=d", -EINVAL,
 		"host: unknown key \"device\"; a NIC on wire udp has: name, wire, cpu, pull-us, "
-		"budget-ms, tune, key-file, bind, address");
+		"budget-ms, key-file, bind, address");
 	assert_string_equal(calls, "");
 	fails = "udp";
 	refused("wire=udp", -1, "Operation not permitted");

@@ -32,7 +32,6 @@ char *__real_strdup(const char *text);
 char *__wrap_strdup(const char *text);
 struct passwd *__wrap_getpwnam(const char *name);
 struct passwd *__wrap_getpwuid(uid_t uid);
-int __wrap_tune_load(const char *what, const char *path, struct tune *out);
 int __wrap_wire_auth_load(const char *what, const char *path, struct wire_auth *out);
 
 int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
@@ -64,13 +63,6 @@ struct passwd *__wrap_getpwnam(const char *name)
 struct passwd *__wrap_getpwuid(uid_t uid)
 {
 	return alice(uid == 1001);
-}
-
-int __wrap_tune_load(const char *what, const char *path, struct tune *out)
-{
-	assert_ptr_equal(out, &o.tune);
-	snprintf(loaded, sizeof(loaded), "%s %s", what, path);
-	return load_error;
 }
 
 int __wrap_wire_auth_load(const char *what, const char *path, struct wire_auth *out)
@@ -373,12 +365,9 @@ static void run_directories(void **state)
 static void files_that_are_loaded(void **state)
 {
 	(void)state;
-	accepted("--nics 1 --tune /a");
-	assert_string_equal(loaded, "--tune /a");
 	accepted("--nics 1 --key-file /b");
 	assert_string_equal(loaded, "--key-file /b");
 	load_error = -EINVAL;
-	refused("--nics 1 --tune /a", "");
 	refused("--nics 1 --key-file /b", "");
 }
 
@@ -451,7 +440,7 @@ static void file_gives(const char *text, const char *message, unsigned line)
 static void configuration_files(void **state)
 {
 	static const char good[] = "# a comment\n\n  \t\r\nnics\t 2\r\n\tcpu 5  \n  # another\n"
-				   "nic  name=last\nmode 0660\ntune /a b";
+				   "nic  name=last\nmode 0660\nkey-file /a b";
 	char line[96], want[128];
 	int fd = mkstemp(path);
 
@@ -463,7 +452,7 @@ static void configuration_files(void **state)
 	accepted(line);
 	assert_true(o.nnic == 3 && o.set.cpu == 5 && o.set.mode == 0600);
 	assert_string_equal(o.nic[2].name, "last");
-	assert_string_equal(loaded, "--tune /a b"); /* a value may have blanks */
+	assert_string_equal(loaded, "--key-file /a b"); /* a value may have blanks */
 	snprintf(line, sizeof(line), "--mode 0600 --config %s", path);
 	accepted(line);
 	assert_int_equal(o.set.mode, 0660);

@@ -24,12 +24,11 @@ static const struct result_column columns[] = {
 };
 #define NCOLUMN (sizeof(columns) / sizeof(columns[0]))
 
-enum { OPT_PEERS = BENCH_OPT_MORE, OPT_TUNE, OPT_TUNE_FILE, OPT_BARRIERS };
+enum { OPT_PEERS = BENCH_OPT_MORE, OPT_TUNE, OPT_BARRIERS };
 
 static const struct option more_options[] = {
 	{ "peers", required_argument, NULL, OPT_PEERS },
 	{ "tune", no_argument, NULL, OPT_TUNE },
-	{ "tune-file", required_argument, NULL, OPT_TUNE_FILE },
 	{ "barriers", required_argument, NULL, OPT_BARRIERS },
 	{ 0 },
 };
@@ -46,8 +45,6 @@ static void many_usage(FILE *to)
 	      "  --alg LIST        algorithms of these barriers (n-way dissemination, n 1 to 8)\n"
 	      "  --barriers N      measured barriers per run (2000)\n"
 	      "  --where LIST      run these barriers by: nic, host (nic,host)\n"
-	      "  --tune-file FILE  as --tune; write the best algorithm of each size to FILE.\n"
-	      "                    nbar-nicd --tune FILE uses them as algorithm auto\n"
 	      "  --launches N      runs of each point, in random order; medians are shown (1)\n",
 	      to);
 	bench_usage_common(to);
@@ -62,41 +59,13 @@ static int many_read_more(void *arg, int c, const char *value)
 		return option_u32("--peers", value, 2, ONE_TO_MANY_PEERS_MAX, &t->peers);
 	case OPT_BARRIERS:
 		return option_u32("--barriers", value, 1, BENCH_ITERS_MAX, &t->barriers);
-	case OPT_TUNE_FILE:
-		t->tune = true;
-		return option_text(&t->tune_file, value);
 	}
 	return option_flag(&t->tune);
-}
-
-/* An algorithm for auto must work for groups of any size, and must not be auto itself. */
-static bool for_tune_file(const char *name)
-{
-	struct nbfw_alg alg;
-
-	return strcmp(name, NBFW_ALG_AUTO) != 0 && algs_read(name, &alg) &&
-	       nbfw_alg_row(alg.kind)->limit == NBAR_SIZE_MAX;
-}
-
-/* Refuses algorithms that a tune file cannot have. */
-static int check_tuned(const struct one_to_many *t)
-{
-	bool nic = false;
-
-	for (uint32_t w = 0; w < t->opt.nwhere; w++)
-		nic |= t->opt.where[w] == BENCH_NIC;
-	if (t->tune_file && !nic)
-		return tool_usage("--tune-file is for NICs: --where must have nic");
-	for (uint32_t a = 0; t->tune_file && a < t->opt.nalg; a++)
-		if (!for_tune_file(t->opt.alg[a]))
-			return tool_usage("--tune-file: auto cannot be '%s'", t->opt.alg[a]);
-	return 0;
 }
 
 static int many_parse(int argc, char **argv, struct one_to_many *t, bool *help)
 {
 	const struct bench_extra_options more = { more_options, many_read_more, t };
-	int r;
 
 	*t = (struct one_to_many){ .opt = bench_options_default(), .peers = 32, .barriers = 2000 };
 	t->opt.iters = 100;
@@ -108,8 +77,7 @@ static int many_parse(int argc, char **argv, struct one_to_many *t, bool *help)
 	t->opt.nnodes = 5;
 	for (uint32_t i = 0; i < t->opt.nnodes; i++)
 		t->opt.nodes[i] = 2u << i;
-	r = bench_options_parse(argc, argv, &t->opt, &more, help);
-	return r || *help ? r : check_tuned(t);
+	return bench_options_parse(argc, argv, &t->opt, &more, help);
 }
 
 static void many_make_points(struct one_to_many *t)
@@ -252,8 +220,7 @@ static void many_report(struct one_to_many *t, struct result *r)
 		    t->opt.repetitions > 1 ? "s" : "");
 }
 
-static int run_session(struct one_to_many *t, struct result *result, const char *command,
-		       struct output *tune_file)
+static int run_session(struct one_to_many *t, struct result *result)
 {
 	struct bench_options of_ping;
 	struct bench_session s;
@@ -271,10 +238,6 @@ static int run_session(struct one_to_many *t, struct result *result, const char 
 	of_ping.drivers = t->opt.drivers;
 	r = many_run(t, &s, &of_ping);
 	many_report(t, result);
-	if (!r && t->tune_file)
-		r = output_begin(tune_file);
-	if (!r && t->tune_file)
-		one_to_many_write(t, command, tune_file->file);
 	return bench_session_end(&s, r);
 }
 
@@ -282,7 +245,6 @@ int tool_one_to_many(int argc, char **argv)
 {
 	struct one_to_many t;
 	struct result *result;
-	struct output tune_file;
 	bool help;
 	int r = many_parse(argc, argv, &t, &help);
 
@@ -296,16 +258,7 @@ int tool_one_to_many(int argc, char **argv)
 	result_command(result, argc, argv);
 	result_setting_number(result, "peers", t.peers);
 	result_setting_number(result, "barriers", t.tune ? t.barriers : 0);
-	r = output_open(&tune_file, "--tune-file", t.tune_file);
-	if (r) {
-		result_free(result);
-	} else {
-		r = run_session(&t, result, "nbar-lab one-to-many", &tune_file);
-		r |= output_close(&tune_file, r == 0);
-		if (!r && t.tune_file && strcmp(t.tune_file, "-"))
-			fprintf(stderr, "to use these algorithms: nbar-nicd --tune %s\n",
-				t.tune_file);
-	}
+	r = run_session(&t, result);
 	free(t.ping);
 	free(t.barrier);
 	return r;

@@ -4,7 +4,7 @@
  *
  * one_to_many.c       the command: options, runs, the model, results
  * one_to_many_host.c  what a host does in a 1:P ping-pong
- * one_to_many_tune.c  which algorithm is best at which size, and the tune file
+ * one_to_many_tune.c  which algorithm is best at which size
  */
 #ifndef NBAR_TOOLS_ONE_TO_MANY_H
 #define NBAR_TOOLS_ONE_TO_MANY_H
@@ -26,7 +26,6 @@ struct one_to_many {
 	uint32_t peers;           /* the greatest P */
 	uint32_t barriers;        /* barriers of a run of the tuning */
 	bool tune;
-	const char *tune_file; /* NULL: the user wants no tune file */
 	struct bench_point *ping, *barrier;
 	uint32_t nbarrier;
 	struct lop model;
@@ -42,8 +41,5 @@ const struct bench_point *one_to_many_best(const struct one_to_many *t, uint32_t
 
 /* Adds rows and notes of the tuning. */
 void one_to_many_report_tuned(const struct one_to_many *t, struct result *r);
-
-/* Writes the tune file that nbar-nicd reads. */
-void one_to_many_write(const struct one_to_many *t, const char *command, FILE *to);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * one_to_many_tune.c - barriers of every n at every size: shows the best measured n beside the n
- * that the model suggests, and writes the tune file.
+ * that the model suggests.
  */
 #include "one_to_many.h"
 
@@ -93,32 +93,4 @@ void one_to_many_report_tuned(const struct one_to_many *t, struct result *r)
 			tune_add_row(t, r, &t->barrier[i], t->opt.where[w]);
 	for (uint32_t w = 0; w < t->opt.nwhere; w++)
 		note_best(t, r, t->opt.where[w]);
-}
-
-void one_to_many_write(const struct one_to_many *t, const char *command, FILE *to)
-{
-	uint32_t least = 0;
-
-	fputs("nbar-tune 1\n# ", to);
-	for (; *command; command++)
-		fputc(*command < ' ' || *command > '~' ? '?' : *command, to);
-	fputc('\n', to);
-	/* Sizes in ascending order, also if the list of --nodes has another order. */
-	for (;;) {
-		const struct bench_point *next = NULL;
-
-		for (uint32_t i = 0; i < t->opt.nnodes; i++) {
-			const struct bench_point *p =
-				one_to_many_best(t, t->opt.nodes[i], BENCH_NIC);
-
-			if (p && p->config.nodes > least &&
-			    (!next || p->config.nodes < next->config.nodes))
-				next = p;
-		}
-		if (!next)
-			return;
-		least = next->config.nodes;
-		fprintf(to, "%u %s # %.2f us\n", least, next->config.alg,
-			median_of(t, next, BENCH_NIC));
-	}
 }
