@@ -566,7 +566,6 @@ static void what_a_nic_asks_of_its_daemon(void **state)
 {
 	const struct nbnic_platform *p;
 	struct nbar_page *page;
-	struct tune tune = { .n = 1, .entry = { { .size = 4, .name = "pairwise" } } };
 	uint64_t n[2] = { 0 };
 	char byte;
 	int fd;
@@ -581,10 +580,6 @@ static void what_a_nic_asks_of_its_daemon(void **state)
 	assert_int_equal(read(d.look_fd, n, sizeof(n[0])), 8);
 	assert_int_equal(n[0], 2);
 	close(d.look_fd);
-	assert_null(p->algorithm(d.nic[1], 4));
-	d.tune = &tune;
-	assert_null(p->algorithm(d.nic[1], 3));
-	assert_string_equal(p->algorithm(d.nic[1], 4), "pairwise");
 	assert_true(p->random(d.nic[1], &n[0]) && p->random(d.nic[1], &n[1]) && n[0] != n[1]);
 	/* A socket for poll(), of a port of a NIC without a waker. */
 	mailbox_share(&d.mailbox, clock_of_calls);
