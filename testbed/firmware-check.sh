@@ -207,7 +207,11 @@ circles firmware/platform/daemon nicd
 circles firmware/platform/inproc nicd
 circles hostlib/src lib
 for folder in $(testbed/files | sed -nE '/compose|peers/d; s|^(tools/.*)/[^/]*\.c$|\1|p' | sort -u); do
-	circles "$folder" tools
+	case $folder in
+	tools/lab/mpi) circles "$folder" profile-openmpi ;;
+	tools/lab/*) circles "$folder" lab ;;
+	*) circles "$folder" tools ;;
+	esac
 done
 
 ok "the core may include engine.h" includes "$CFLAGS_FW" '"engine.h"'
