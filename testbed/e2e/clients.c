@@ -369,11 +369,26 @@ static uint64_t beside_slow_wakes(pid_t pid)
 	return least;
 }
 
+/* Compares the bystander's delay with the price of a message to a crowd: again if it is greater,
+ * because another program may have had the processors. */
+static bool costs_less(uint64_t (*delay)(pid_t), pid_t pid, uint64_t *took)
+{
+	for (int i = 0; i < 5; i++) {
+		uint64_t cost = price();
+
+		*took = delay(pid);
+		if (*took < cost)
+			return true;
+	}
+	return false;
+}
+
 static void crowds(void)
 {
 	struct rlimit files;
 	pid_t pid;
 	uint64_t cost, delay;
+	bool less;
 
 	getrlimit(RLIMIT_NOFILE, &files);
 	files.rlim_cur = files.rlim_max;
@@ -389,12 +404,10 @@ static void crowds(void)
 	pid = raw_daemon_start(run_dir, 1, args);
 	if (!ok(pid != 0, "a daemon; a message to a crowd takes %.1f ms", (double)cost / 1e6))
 		return;
-	delay = beside_slow_replies(pid);
-	ok(delay < cost, "a bystander's request beside a reply to a crowd: %.1f ms",
-	   (double)delay / 1e6);
-	delay = beside_slow_wakes(pid);
-	ok(delay < cost, "a bystander's barrier beside a wake of a crowd: %.1f ms",
-	   (double)delay / 1e6);
+	less = costs_less(beside_slow_replies, pid, &delay);
+	ok(less, "a bystander's request beside a reply to a crowd: %.1f ms", (double)delay / 1e6);
+	less = costs_less(beside_slow_wakes, pid, &delay);
+	ok(less, "a bystander's barrier beside a wake of a crowd: %.1f ms", (double)delay / 1e6);
 	ends_well(pid);
 }
 
