@@ -2,10 +2,10 @@
 # libnbfw.a: the core (plans, engine). libnbnic.a: the NIC loop. Both freestanding. nbar-nicd: the
 # soft NIC around them.
 
-UNITS += fw nicd dpdk verbs
+UNITS += fw nicd dpdk verbs kernel
 # Only the compiler's own headers, the ABI, and the firmware's: whatever else is included fails.
 FW_SYSTEM_INCLUDE := -nostdinc -isystem $(shell $(CC) -print-file-name=include)
-CFLAGS_fw = -ffreestanding $(FW_SYSTEM_INCLUDE) -Ifirmware/include -Ifirmware/core -Ifirmware/nic
+CFLAGS_fw = -ffreestanding -DNBNIC_LEND=1 $(FW_SYSTEM_INCLUDE) -Ifirmware/include -Ifirmware/core -Ifirmware/nic
 
 FW_CORE_OBJ := $(patsubst %.c,$(BUILD)/fw/%.o,$(wildcard firmware/core/*.c))
 FW_NIC_OBJ := $(patsubst %.c,$(BUILD)/fw/%.o,$(wildcard firmware/nic/*.c))
@@ -44,9 +44,19 @@ SDT := $(shell $(CC) $(SDT_CFLAGS) -include sys/sdt.h -fsyntax-only -x c /dev/nu
 endif
 CFLAGS_nicd += $(if $(SDT),-DNBAR_SDT $(SDT_CFLAGS))
 NICD_MAIN_OBJ := $(NICD_MAIN_SRC:%.c=$(BUILD)/nicd/%.o)
+# The wire "kernel" is built where clang and libbpf are; KERNEL= leaves it out. It contains its programs: users need no clang.
+KERNEL ?= $(shell command -v clang >/dev/null && pkg-config --exists libbpf 2>/dev/null && echo yes)
+KERNEL_PROGRAMS := $(BUILD)/kernel/programs.bpf.o
+CFLAGS_kernel = $(CFLAGS_nicd) -DKERNEL_PROGRAMS='"$(KERNEL_PROGRAMS)"' $(shell pkg-config --cflags libbpf 2>/dev/null)
+$(KERNEL_PROGRAMS): firmware/wire/kernel/programs.bpf.c $(wildcard firmware/wire/kernel/*.h firmware/core/*.[ch]) firmware/include/nbar_abi.h
+	$(call say,CLANG,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)clang -target bpf -O2 -g -ffreestanding -Wall -Wextra -isystem /usr/include/$(shell $(CC) -print-multiarch) \
+		-Ifirmware/include -Ifirmware/core -c $< -o $@
+$(BUILD)/kernel/firmware/wire/kernel/kernel.o: $(KERNEL_PROGRAMS)
 wire_so = libnbar-wire-$(1).so.$(firstword $(subst ., ,$(VERSION)))
-wire_obj = $(patsubst %.c,$(BUILD)/$(1)/%.o,$(wildcard firmware/wire/$(1)/*.c))
-WIRE_SO := $(foreach w,$(if $(DPDK),dpdk) $(if $(VERBS),verbs),$(call wire_so,$(w)))
+wire_obj = $(patsubst %.c,$(BUILD)/$(1)/%.o,$(filter-out %.bpf.c,$(wildcard firmware/wire/$(1)/*.c)))
+WIRE_SO := $(foreach w,$(if $(DPDK),dpdk) $(if $(VERBS),verbs) $(if $(KERNEL),kernel),$(call wire_so,$(w)))
 # libnbar-hostnic.so: the same NIC in the process of its host.
 HOSTNIC_SO := libnbar-hostnic.so.$(firstword $(subst ., ,$(VERSION)))
 HOSTNIC_SRC := $(wildcard firmware/platform/inproc/*.c)
@@ -55,7 +65,7 @@ HOSTNIC_OBJ := $(HOSTNIC_SRC:%.c=$(BUILD)/nicd/%.o)
 WIRE_LOG_OBJ := $(BUILD)/nicd/firmware/wire/object.o
 NICD_LIB_SRC := $(filter-out $(NICD_MAIN_SRC) firmware/wire/object.c,$(wildcard firmware/platform/daemon/*.c firmware/wire/*.c))
 NICD_LIB_OBJ := $(NICD_LIB_SRC:%.c=$(BUILD)/nicd/%.o)
-NICD_OBJ := $(NICD_MAIN_OBJ) $(NICD_LIB_OBJ) $(WIRE_LOG_OBJ) $(call wire_obj,dpdk) $(call wire_obj,verbs)
+NICD_OBJ := $(NICD_MAIN_OBJ) $(NICD_LIB_OBJ) $(WIRE_LOG_OBJ) $(call wire_obj,dpdk) $(call wire_obj,verbs) $(call wire_obj,kernel)
 $(BUILD)/libnbnicd.a: $(NICD_LIB_OBJ)
 $(BUILD)/libnbfw.a $(BUILD)/libnbnic.a $(BUILD)/libnbnicd.a:
 	$(call say,AR,$@)
@@ -69,7 +79,8 @@ $(WIRE_BUILD_H): wire-build-always
 	$(Q)mkdir -p $(@D); { echo '#define WIRE_BUILD "$(VERSION)-'"$$(cat $(WIRE_HEADER) | cksum | tr ' ' -)"'"'; \
 	 echo '#define WIRE_FILE(wire) "libnbar-wire-" wire ".so.$(firstword $(subst ., ,$(VERSION)))"'; } >$@.new; \
 	 if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
-$(BUILD)/nicd/firmware/wire/wires.o $(BUILD)/dpdk/firmware/wire/dpdk/dpdk.o $(BUILD)/verbs/firmware/wire/verbs/object.o: $(WIRE_BUILD_H)
+$(BUILD)/nicd/firmware/wire/wires.o $(BUILD)/dpdk/firmware/wire/dpdk/dpdk.o $(BUILD)/verbs/firmware/wire/verbs/object.o \
+ $(BUILD)/kernel/firmware/wire/kernel/kernel.o: $(WIRE_BUILD_H)
 CFLAGS_nicd += -I$(dir $(WIRE_BUILD_H))
 .PHONY: wire-build-always
 
@@ -96,12 +107,13 @@ $(BUILD)/$(HOSTNIC_SO): $(HOSTNIC_OBJ) $(BUILD)/libnbnicd.a $(BUILD)/libnbnic.a 
 
 $(BUILD)/$(call wire_so,dpdk): WIRE_LIBS = $(DPDK_LIBS)
 $(BUILD)/$(call wire_so,verbs): WIRE_LIBS = $(VERBS_LIBS)
+$(BUILD)/$(call wire_so,kernel): WIRE_LIBS = $(shell pkg-config --libs libbpf 2>/dev/null)
 define wire_rules
 $(BUILD)/$(call wire_so,$(1)): $(call wire_obj,$(1)) $(WIRE_LOG_OBJ) $(BUILD)/libnbnicd.a $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a
 	$$(call say,LD,$$@)
 	$$(Q)$$(CC) -shared $$(ALL_LDFLAGS) $$(if $$(FW_LTO),-O2 $$(FW_LTO)) -Wl,-soname,$$(@F) $$^ -o $$@ $$(WIRE_LIBS)
 endef
-$(foreach w,dpdk verbs,$(eval $(call wire_rules,$(w))))
+$(foreach w,dpdk verbs kernel,$(eval $(call wire_rules,$(w))))
 
 NICD_BIN := $(addprefix $(BUILD)/,nbar-nicd $(HOSTNIC_SO) $(WIRE_SO))
 ALL += $(BUILD)/libnbfw.a $(BUILD)/libnbnic.a $(NICD_BIN) nicd-left-out
@@ -109,6 +121,7 @@ OBJS += $(FW_OBJ) $(NICD_OBJ) $(HOSTNIC_OBJ)
 
 nicd-left-out:
 	@$(if $(DPDK),:,echo "  no libdpdk: the wire dpdk is left out; for it: apt-get install libdpdk-dev")
+	@$(if $(KERNEL),:,echo "  no clang or no libbpf: the wire kernel is left out; for it: apt-get install clang libbpf-dev")
 	@$(if $(VERBS),:,echo "  no libibverbs: the wire verbs is left out; for it: apt-get install libibverbs-dev")
 	@$(if $(SDT),:,echo "  no <sys/sdt.h>: nbar-nicd has no probes for tracers; for them: apt-get install systemtap-sdt-dev")
 	@$(if $(SODIUM),:,echo "  no libsodium: nbar-nicd has no --key-file; for it: apt-get install libsodium-dev")
@@ -132,7 +145,7 @@ install-nicd: $(NICD_BIN) $(NICD_UNITS)
 		sed 's|/usr/bin/|$(bindir)/|; s|/etc/nbar/|$(sysconfdir)/nbar/|' $$unit >$(DESTDIR)$(unitdir)/$${unit##*/}; \
 	done
 	$(Q)install -m 644 $(SYSTEMD_DIR)/nbar.sysusers $(DESTDIR)$(sysusersdir)/nbar.conf
-	$(Q)install -m 644 $(addprefix $(SYSTEMD_DIR)/,nicd.conf dpdk.conf verbs.conf nbar-metrics.socket nbar-metrics@.service) \
+	$(Q)install -m 644 $(addprefix $(SYSTEMD_DIR)/,nicd.conf dpdk.conf kernel.conf verbs.conf nbar-metrics.socket nbar-metrics@.service) \
 		firmware/platform/daemon/grafana.json \
 		$(DESTDIR)$(docdir)/examples
 .PHONY: install-nicd

@@ -135,6 +135,15 @@ struct nbar_completion {
 };
 #define NBAR_STRAGGLERS_MAX 7u
 
+/* A message to the start socket of a port, which a NIC in the kernel's network path gives out: the
+ * host has posted, or a thread goes to sleep. It has the length of a frame behind its headers. */
+struct nbar_start {
+	uint32_t cell, posted;
+	uint32_t sleeps; /* 1: a thread has asked for a wake; 0: a post */
+	uint32_t reserved[2];
+};
+NBAR_ABI_ASSERT(sizeof(struct nbar_start) == 20, "start message");
+
 /* One raw message of the signal service. seq is the entry's sequence number: see WIRE.md, "signal
  * rings". */
 #define NBAR_SIGNAL_WORDS 5u

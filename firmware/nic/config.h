@@ -95,6 +95,10 @@
 #define NBNIC_ADAPT 1
 #endif
 
+#ifndef NBNIC_LEND /* 1: a wire can step groups by itself (lend.c); 0: no code for that */
+#define NBNIC_LEND 0
+#endif
+
 #ifndef NBNIC_PULL_NS_LEAST /* the shortest interval of early PULLs, in ns */
 #define NBNIC_PULL_NS_LEAST 20000u
 #endif

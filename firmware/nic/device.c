@@ -73,6 +73,13 @@ static uint8_t on_host(void *ctx, uint32_t port, uint64_t now)
 	return p->host && now - p->host_at < LOOK_OLD_NS ? p->host : NBAR_WHY_HOST_LATE;
 }
 
+#if NBNIC_LEND
+static void on_take(void *ctx, struct nbnic_group *g, uint64_t now)
+{
+	nbnic_lend_take(ctx, g, now);
+}
+#endif
+
 static void on_trace(void *ctx, const struct nbar_trace_event *e)
 {
 	const struct nbnic_device *d = ctx;
@@ -85,6 +92,9 @@ static const struct nbnic_ops device_ops = {
 	.complete = on_complete,
 	.stragglers = on_stragglers,
 	.deliver = on_deliver,
+#if NBNIC_LEND
+	.take = on_take,
+#endif
 	.release = on_release,
 	.host = on_host,
 	.trace = NBNIC_TRACE ? on_trace : NULL,
@@ -133,17 +143,21 @@ __attribute__((noinline)) static bool send_signals(struct nbnic_device *d, unsig
 }
 
 /* Regular work that need not be done in each pass. Kept out of the path of a token. */
-__attribute__((cold, noinline)) static void tick(struct nbnic_device *d, uint64_t now)
+__attribute__((cold, noinline)) static bool tick(struct nbnic_device *d, uint64_t now)
 {
 	uint64_t half = d->pull_ns / 2;
+	bool any = false;
 
 	/* Hosts doubt a NIC that shows them no sign of life for a second, whatever pull_ns is. */
 	d->next_tick = now + (half < TICK_NS ? half : TICK_NS);
 	for (uint32_t i = 0; i < LIVES_A_TICK && i < d->nbusy; i++) {
 		if (d->live_at >= d->nbusy)
 			d->live_at = 0;
+		if (NBNIC_LEND && d->wire->ops->lend)
+			any |= nbnic_lend_look(d, d->open[d->live_at], now);
 		nbnic_page_live(d->open[d->live_at++]);
 	}
+	return any;
 }
 
 bool nbnic_device_pass(struct nbnic_device *d, uint64_t now)
@@ -156,7 +170,9 @@ bool nbnic_device_pass(struct nbnic_device *d, uint64_t now)
 		work |= send_signals(d, got);
 	work |= nbnic_work(&d->nic, now);
 	if (now >= d->next_tick)
-		tick(d, now);
+		work |= tick(d, now);
+	if (NBNIC_LEND && d->wire->ops->lend)
+		work |= nbnic_lend_some(d, now);
 	return work;
 }
 
@@ -212,6 +228,7 @@ bool nbnic_device_port_end(struct nbnic_device *d, struct nbnic_port *p, uint8_t
 		uint32_t cell = p->live[p->nlive - 1];
 		struct nbnic_group *g = p->cell[cell].group;
 
+		nbnic_take(&d->nic, g, now);
 		/* Attached processes still read the cell: its completion word must tell them. */
 		if (p->cell[cell].held)
 			nbnic_group_fail(&d->nic, g, cause, now);

@@ -43,6 +43,7 @@ struct nbnic_device {
 		signals_at; /* index in open[] of the port whose signals go first; nbusy: open[0] */
 	uint32_t live_at;   /* index in open[] of the port that is shown a sign of life next */
 	uint64_t look_next; /* when platform->look may be called again */
+	uint32_t lend_at;   /* index of the group that lend.c looks at next */
 	uint32_t nwaited;   /* passes in which signals had to wait; wraps */
 	struct nbnic_port *open[NBNIC_PORTS_MAX];
 	struct nbnic_port *port[NBNIC_PORTS_MAX]; /* by number */
@@ -71,6 +72,12 @@ struct nbnic_device {
 /* Sets user_max: this percentage of the NIC, or no limit if percent is 0. Called by
  * nbnic_device_init. */
 void nbnic_users_init(struct nbnic_device *d, uint32_t percent);
+
+/* lend.c, of the pass: takes a group back; lends some of the groups that have nothing to do; and
+ * takes back groups whose posts the wire may not have heard of. True: a doorbell must be read. */
+void nbnic_lend_take(struct nbnic_device *d, struct nbnic_group *g, uint64_t now);
+bool nbnic_lend_some(struct nbnic_device *d, uint64_t now);
+bool nbnic_lend_look(struct nbnic_device *d, struct nbnic_port *p, uint64_t now);
 
 /* A port has got its first group, or lost its last one: moves it to its part of open[]. Only within
  * platform->exclusive. */

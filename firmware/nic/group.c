@@ -418,6 +418,7 @@ void nbnic_group_close(struct nbnic *nic, struct nbnic_group *g, uint8_t cause, 
 	const struct nbfw_event leave = { .type = NBFW_EV_LEAVE, .cause = cause };
 	const uint32_t user = g->user;
 
+	nbnic_take(nic, g, now);
 	/* A host that closes or ends needs no message; a host whose NIC stops does. */
 	if (cause == NBAR_STATUS_NIC_DOWN && (g->is_signal || g->state->cause == NBAR_STATUS_OK))
 		nic->ops->complete(nic->ctx, g->port, g->cell,
@@ -446,6 +447,7 @@ void nbnic_group_fail(struct nbnic *nic, struct nbnic_group *g, uint8_t cause, u
 {
 	const struct nbfw_event leave = { .type = NBFW_EV_LEAVE, .cause = cause };
 
+	nbnic_take(nic, g, now);
 	if (!g->is_signal)
 		nbnic_feed(nic, g, &leave, now);
 }

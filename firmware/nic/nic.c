@@ -362,6 +362,7 @@ void nbnic_receive(struct nbnic *nic, const struct nbnic_addr *from, const struc
 		receive_signal(nic, g, from, t);
 		return;
 	}
+	nbnic_take(nic, g, now);
 	/* Tokens are many, so the NIC notes their senders only until doubt_end: for a while after a
 	 * PULL, and when some group has waited for half of its window. The other half of the window
 	 * is long enough to hear a token. */

@@ -94,6 +94,7 @@ struct nbnic_group {
 	uint8_t user;    /* account of the owner */
 	bool is_signal;  /* raw messages: no plan, no state */
 	bool armed;
+	bool lent;       /* the wire has the state: lend.c */
 	bool pull_heard; /* the PULL job is in its second round: slots that were heard */
 	uint16_t token_at, token_end; /* sends of the last epoch started that are still to go out */
 	uint16_t abort_at, abort_end; /* sends to abort; once, as a failure is final */
@@ -167,6 +168,8 @@ struct nbnic_ops {
 	/* Notes an event; called only while nic.tracing. May be NULL where nic.tracing is never
 	 * set. */
 	void (*trace)(void *ctx, const struct nbar_trace_event *e);
+	/* Takes a lent group back: lend.c. */
+	void (*take)(void *ctx, struct nbnic_group *g, uint64_t now);
 };
 
 struct nbnic_config {
@@ -384,6 +387,16 @@ void nbnic_quota_set(struct nbnic *nic, uint32_t quota);
 /* Returns the time at which nbnic_work has work again, if nothing comes in before. 0: now;
  * UINT64_MAX: never. */
 uint64_t nbnic_next(const struct nbnic *nic);
+
+/* Takes the group back if it is lent: before all that looks at its state. */
+static inline void nbnic_take(struct nbnic *nic, struct nbnic_group *g, uint64_t now)
+{
+	if (NBNIC_LEND && __builtin_expect(g->lent, 0))
+		nic->ops->take(nic->ctx, g, now);
+}
+
+/* The wire wants the NIC to take the group with this index back. */
+void nbnic_lend_wanted(struct nbnic *nic, uint32_t index, uint64_t now);
 
 /* Fills what the NIC knows of a group; pid and uid are left to the caller. */
 void nbnic_group_info(const struct nbnic_group *g, struct nbar_group_info *out);

@@ -65,7 +65,7 @@ uint32_t nbnic_page_free_cell(const struct nbnic_port *p)
 
 void nbnic_cell_begin(struct nbnic_port *p, uint32_t cell, struct nbnic_group *g)
 {
-	struct nbar_completion *c = &p->page->completion[cell];
+	struct nbar_completion *c = &p->completion[cell];
 	struct nbar_doorbell *d = &p->page->doorbell[cell];
 
 	/* No order needed: the host looks at a cell only after the reply to its request, and the
@@ -135,7 +135,7 @@ static inline bool scan_doorbell(struct nbnic_port *p, struct nbnic *nic, uint32
 	/* Pairs with the increment in order_ask. No order needed: the flags decide (see asked). */
 	uint32_t wake_seq = __atomic_load_n(&d->wake_seq, __ATOMIC_RELAXED);
 
-	if (posted == seen->posted && wake_seq == seen->wake_seq)
+	if ((posted == seen->posted && wake_seq == seen->wake_seq) || seen->lent)
 		return false;
 	if (wake_seq != seen->wake_seq)
 		asked(p, nic, cell, wake_seq);
@@ -145,6 +145,35 @@ static inline bool scan_doorbell(struct nbnic_port *p, struct nbnic *nic, uint32
 	}
 	return true;
 }
+
+#if NBNIC_LEND
+void nbnic_page_completed(struct nbnic_port *p, struct nbnic *nic, uint32_t cell)
+{
+	if (p->cell[cell].wake_pending)
+		wake(p, nic, cell);
+	else
+		p->cell[cell].wake_missed = true;
+}
+
+bool nbnic_page_is_seen(const struct nbnic_port *p, uint32_t cell)
+{
+	const struct nbar_doorbell *d = &p->page->doorbell[cell];
+
+	/* The loads pair with order_post and order_ask. The host has made a system call since, and
+	 * the wire has its lock. */
+	return __atomic_load_n(&d->posted, __ATOMIC_ACQUIRE) == p->cell[cell].posted &&
+	       __atomic_load_n(&d->wake_seq, __ATOMIC_RELAXED) == p->cell[cell].wake_seq;
+}
+
+bool nbnic_page_is_waiting(const struct nbnic_port *p, uint32_t cell)
+{
+	const uint32_t *half = (const void *)&p->completion[cell].word;
+
+	/* No order needed: the caller looks again and again. */
+	return __atomic_load_n(&p->page->doorbell[cell].posted, __ATOMIC_RELAXED) !=
+	       __atomic_load_n(&half[__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__], __ATOMIC_RELAXED);
+}
+#endif
 
 /* Looks at the next NBNIC_SCAN_CELLS cells of a port that has more live cells. */
 __attribute__((noinline)) static bool scan_part(struct nbnic_port *p, struct nbnic *nic,
@@ -209,7 +238,7 @@ uint32_t nbnic_page_signals(struct nbnic_port *p, struct nbnic *nic, uint32_t bu
 void nbnic_page_complete(struct nbnic_port *p, struct nbnic *nic, uint32_t cell, uint32_t epoch,
 			 uint32_t status, uint32_t failed_rank)
 {
-	struct nbar_completion *c = &p->page->completion[cell];
+	struct nbar_completion *c = &p->completion[cell];
 
 	if (status != NBAR_STATUS_OK)
 		__atomic_store_n(&c->failed_rank, failed_rank, __ATOMIC_RELAXED);
@@ -226,7 +255,7 @@ void nbnic_page_complete(struct nbnic_port *p, struct nbnic *nic, uint32_t cell,
 void nbnic_page_stragglers(struct nbnic_port *p, uint32_t cell,
 			   const struct nbnic_straggler *straggler, uint32_t n)
 {
-	struct nbar_completion *c = &p->page->completion[cell];
+	struct nbar_completion *c = &p->completion[cell];
 
 	for (uint32_t i = 0; i < n; i++) {
 		__atomic_store_n(&c->straggler[i], straggler[i].rank, __ATOMIC_RELAXED);

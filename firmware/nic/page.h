@@ -22,10 +22,12 @@ struct nbnic_cell {
 	uint16_t held;       /* attached processes that still look at the cell */
 	bool wake_pending;   /* wake sleepers at the next completion */
 	bool wake_missed;    /* completed since the last wake */
+	bool lent;           /* the wire hears of its posts: lend.c */
 };
 
 struct nbnic_port {
 	struct nbar_page *page;
+	struct nbar_completion *completion; /* of the page; or where the wire wants them */
 	const struct nbnic_platform *platform;
 	void *ctx;
 	uint32_t number, pid, uid;
@@ -74,6 +76,15 @@ bool nbnic_page_scan(struct nbnic_port *const *port, uint32_t n, struct nbnic *n
 /* Sends at most `budget` entries of the send ring; returns how many. An entry that the wire has no
  * room for stays. */
 uint32_t nbnic_page_signals(struct nbnic_port *p, struct nbnic *nic, uint32_t budget);
+
+/* The wire has completed barriers of this cell: wakes those who have asked for it. */
+void nbnic_page_completed(struct nbnic_port *p, struct nbnic *nic, uint32_t cell);
+
+/* True if the NIC has read all that the host has written to the doorbell of this cell. */
+bool nbnic_page_is_seen(const struct nbnic_port *p, uint32_t cell);
+
+/* True if the host waits for a barrier that it has posted in this cell. */
+bool nbnic_page_is_waiting(const struct nbnic_port *p, uint32_t cell);
 
 /* Functions of nbnic_ops: see nic.h. */
 void nbnic_page_complete(struct nbnic_port *p, struct nbnic *nic, uint32_t cell, uint32_t epoch,

@@ -50,6 +50,8 @@ void nbnic_client_port_close(struct nbnic_client *c, uint8_t cause)
 
 static void port_free(struct nbnic_device *d, struct nbnic_port *p)
 {
+	if (d->wire->ops->port_end)
+		d->wire->ops->port_end(d->wire, p->number);
 	d->platform->page_drop(d->ctx, p->number, p->page);
 	d->platform->free(d->ctx, p);
 }
@@ -122,6 +124,10 @@ static int port_make(struct nbnic_request *r, uint32_t number, struct nbnic_port
 					  "no memory for port %u of %s (error %d): close other "
 					  "ports, or use another NIC",
 					  number, d->name, -rc);
+	if (d->wire->ops->port_begin)
+		p->completion = d->wire->ops->port_begin(d->wire, number);
+	if (!p->completion)
+		p->completion = p->page->completion;
 	p->platform = d->platform;
 	p->ctx = d->ctx;
 	p->number = number;

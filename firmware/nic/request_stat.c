@@ -31,9 +31,11 @@ static void count_wire(struct nbnic_device *d)
 static void run_nic_stat(void *arg, uint64_t now)
 {
 	struct stat_call *call = arg;
-	const struct nbnic *nic = &call->device->nic;
+	struct nbnic *nic = &call->device->nic;
 
-	(void)now;
+	for (uint32_t i = 0; i < nic->high; i++)
+		if (nic->group[i])
+			nbnic_take(nic, nic->group[i], now);
 	count_wire(call->device);
 	call->out->nport = call->device->nopen;
 	call->out->ngroup = nic->nopen;
@@ -60,7 +62,7 @@ int nbnic_request_nic_stat(struct nbnic_request *r)
 #define HANDLES_A_CALL 256u
 
 struct info_call {
-	const struct nbnic_device *device;
+	struct nbnic_device *device;
 	uint32_t first, next, ninfo;
 	struct nbar_group_info *info; /* room for INFOS_A_CALL */
 };
@@ -68,18 +70,18 @@ struct info_call {
 static void run_group_stat(void *arg, uint64_t now)
 {
 	struct info_call *call = arg;
-	const struct nbnic *nic = &call->device->nic;
+	struct nbnic *nic = &call->device->nic;
 	uint32_t i = call->first, looked = 0;
 
-	(void)now;
 	for (; i < nic->high && call->ninfo < INFOS_A_CALL && looked < HANDLES_A_CALL; i++) {
-		const struct nbnic_group *g = nic->group[i];
+		struct nbnic_group *g = nic->group[i];
 		struct nbar_group_info *info = &call->info[call->ninfo];
 		const struct nbnic_port *p = g ? call->device->port[g->port] : NULL;
 
 		looked++;
 		if (!g)
 			continue;
+		nbnic_take(nic, g, now);
 		nbnic_group_info(g, info);
 		/* The port of a group that lingers may have another owner by now. */
 		if (p && g->life != NBAR_LIFE_LINGER) {

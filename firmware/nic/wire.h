@@ -46,6 +46,16 @@ struct wire_base {
 	const struct wire_auth *auth;
 };
 
+/* A group that the wire steps by itself: how the NIC lends it, and what the wire did with it. */
+struct wire_lend {
+	uint64_t first_ns; /* the wire wants the group back after this time without progress; ... */
+	uint64_t left_ns;  /* ... of the running barrier: after this time */
+	bool sleeper;      /* the wire wants the group back when its barrier completes */
+};
+struct wire_counts {
+	uint32_t completed, sent, received, duplicate, stale, bad;
+};
+
 struct wire_ops {
 	/*
 	 * Frames that a pass may send from queues; 0: NBNIC_QUOTA. Such a pass should cost about as
@@ -85,6 +95,20 @@ struct wire_ops {
 	/* A descriptor that is readable when poll has frames, so that a NIC may sleep; or -1: only
 	 * passes of this thread bring frames. NULL: the wire wakes nobody. */
 	int (*wakes)(const struct wire_base *w);
+	/*
+	 * All of these, or none: lend.c. lend takes the state of a group, whose posts and tokens
+	 * the wire then handles; false: it does not. take gives the state back. If the wire wants
+	 * that, it calls nbnic_lend_wanted in poll.
+	 */
+	bool (*lend)(struct wire_base *w, const struct nbnic_group *g, const struct wire_lend *how);
+	void (*take)(struct wire_base *w, struct nbnic_group *g, struct wire_counts *out);
+	/* Control thread. A port begins: returns the place of its completions, which the wire
+	 * writes too; NULL: the page, and no group of the port is lent. port_end: it has ended. */
+	struct nbar_completion *(*port_begin)(struct wire_base *w, uint32_t port);
+	void (*port_end)(struct wire_base *w, uint32_t port);
+	/* Control thread: the descriptors that a host of the port needs: of the completions, and of
+	 * a socket that takes posts. False: none. */
+	bool (*port_fds)(const struct wire_base *w, uint32_t port, int fd[2]);
 	/* In a child of fork(), where nobody uses the wire: closes the descriptors of the wire, and
 	 * does no more. */
 	void (*forked)(struct wire_base *w);

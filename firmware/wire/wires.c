@@ -55,6 +55,20 @@ static struct wire wires[] = {
 		},
 	},
 	{
+		.name = "kernel",
+		.kind = 2,
+		.reach = WIRE_REACH_NETWORK,
+		.platforms = WIRE_IN_DAEMON,
+		.sdk = "clang and libbpf-dev",
+		.file = WIRE_FILE("kernel"),
+		.package = "nbar-nicd-kernel",
+		.tags = true,
+		.help = "Ethernet, by programs in the kernel; no polling thread",
+		.key = {
+			{ "dev", "NAME of the network interface" },
+		},
+	},
+	{
 		.name = "shm",
 		.kind = 5,
 		.reach = WIRE_REACH_MACHINE,

@@ -112,7 +112,7 @@ int nbar_post(struct nbar_group *g, uint32_t *ticket)
 	if (ticket)
 		*ticket = (uint32_t)(posted + 1);
 	order_post(&g->doorbell->posted, (uint32_t)(posted + 1));
-	nblib_posted(g->port);
+	nblib_rang(g, (uint32_t)(posted + 1), false);
 	return 0;
 }
 

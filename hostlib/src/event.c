@@ -68,6 +68,7 @@ int nbar_group_arm(struct nbar_group *g, uint32_t ticket)
 	/* Like a thread that will sleep in nbar_wait: the test finds a barrier that completed
 	 * before this request; for a barrier that completes later, the NIC sends a message. */
 	order_ask(&g->doorbell->wake_seq);
+	nblib_rang(g, ticket, true);
 	rc = nbar_test(g, ticket);
 	if (rc == 0 && closed && nblib_link_look(&g->port->link))
 		rc = nbar_test(g, ticket);

@@ -40,6 +40,13 @@ static void peer_all(struct nbar_group *g)
 			g->peer[g->npeer++] = rank;
 }
 
+static void completion_find(struct nbar_group *g)
+{
+	struct nbar_port *p = g->port;
+
+	g->completion = p->completion ? &p->completion[g->cell] : &p->page->completion[g->cell];
+}
+
 /* Reads the NIC's reply about the new group. */
 static int take_reply(struct nbar_group *g, const struct nbar_rep_group_open *reply, size_t nrest)
 {
@@ -61,7 +68,7 @@ static int take_reply(struct nbar_group *g, const struct nbar_rep_group_open *re
 	if (g->is_signal && g->npeer == 0)
 		peer_all(g);
 	g->doorbell = &g->port->page->doorbell[g->cell];
-	g->completion = &g->port->page->completion[g->cell];
+	completion_find(g);
 	return 0;
 }
 
@@ -209,7 +216,7 @@ int nbar_group_attach(struct nbar_port *port, const struct nbar_share *share,
 	g->cell = share->cell;
 	g->endpoint = share->endpoint;
 	g->doorbell = &port->page->doorbell[g->cell];
-	g->completion = &port->page->completion[g->cell];
+	completion_find(g);
 	/* The process that opened the group connects it. Barriers posted before that wait. */
 	g->attached = g->connected = true;
 	order_runs_write(&g->runs, true);

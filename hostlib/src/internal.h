@@ -71,7 +71,8 @@ struct nblib_call {
 	uint32_t patience_ms; /* how long the reply may take; 0: as long as any */
 	uint32_t seq;         /* set by the call */
 	bool unanswered;      /* no reply came in time; the NIC may still carry out the request */
-	int *fd;              /* NULL, or where a descriptor goes; -1 if none came */
+	int *fd;              /* NULL, or where descriptors go; -1 for each that did not come */
+	uint32_t nfd;         /* room in fd; 0: for one */
 };
 
 /* Connects to the NIC of this name (see nbar_open). *port: the port, if the name contains a port.
@@ -132,6 +133,11 @@ struct nbar_port {
 	uint32_t number;
 	uint64_t secret[2];
 	struct nbar_page *page;
+	/* A NIC in the kernel's network path has its completions in a place of its own, and hears
+	 * of posts through a socket. */
+	struct nbar_completion *completion; /* NULL: in the page */
+	bool has_start;
+	int start;
 	struct nbar_port *next;                    /* all ports of the process, for fork */
 	uint32_t sends_put, sends_taken;           /* sends_taken: as this host last read it */
 	uint32_t recvs_taken, recvs_told;          /* recvs_told: as this host last published it */
@@ -152,6 +158,9 @@ static inline void nblib_posted(const struct nbar_port *port)
 	else if (order_kick_wanted(&port->page->kick))
 		nblib_link_kick(&port->link);
 }
+
+/* link.c: tells the NIC through the start socket. */
+void nblib_start(const struct nbar_port *port, uint32_t cell, uint32_t posted, bool sleeps);
 
 /* --- group.c ------------------------------------------------------------------------------- */
 
@@ -180,6 +189,23 @@ struct nbar_group {
 	uint32_t silent_state; /* reach.c: of the next field; by order.h */
 	char silent[72];       /* " (ADDRESS)" of the NIC that has fallen silent */
 };
+
+/* Called after the doorbell was written: with a post, or with a request for a wake. */
+static inline void nblib_rang(const struct nbar_group *g, uint32_t posted, bool sleeps)
+{
+	if (g->port->has_start)
+		nblib_start(g->port, g->cell, posted, sleeps);
+	else if (!sleeps)
+		nblib_posted(g->port);
+}
+
+/* The futex of a group. It stays in the page, because a thread cannot sleep on other memory of a
+ * NIC. */
+static inline const uint32_t *nblib_futex(const struct nbar_group *g)
+{
+	return g->port->completion ? &g->port->page->completion[g->cell].wake
+				   : &g->completion->wake;
+}
 
 /* --- signal.c ------------------------------------------------------------------------------ */
 

@@ -91,6 +91,15 @@ void nblib_link_kick(const struct nblib_link *l)
 		(void)!send(l->sock, &kick, sizeof(kick), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
+void nblib_start(const struct nbar_port *port, uint32_t cell, uint32_t posted, bool sleeps)
+{
+	const struct nbar_start s = { .cell = cell, .posted = posted, .sleeps = sleeps };
+
+	/* The NIC also looks at the doorbell now and then. */
+	if (send(port->start, &s, sizeof(s), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		nblib_link_kick(&port->link);
+}
+
 bool nblib_link_look(struct nblib_link *l)
 {
 	struct pollfd end = { .fd = l->sock, .events = POLLRDHUP };

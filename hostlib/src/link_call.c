@@ -38,11 +38,13 @@ static int no_answer(const struct nblib_link *l)
 			  l->nic, nblib_link_server(l));
 }
 
-/* Keeps the first descriptor of a message and closes all others. */
-static void take_descriptors(struct msghdr *msg, int *out)
+/* Keeps the first `most` descriptors of a message and closes all others. */
+static void take_descriptors(struct msghdr *msg, int *out, uint32_t most)
 {
-	if (out)
-		*out = -1;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < most; i++)
+		out[i] = -1;
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
 		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
 			continue;
@@ -50,8 +52,8 @@ static void take_descriptors(struct msghdr *msg, int *out)
 			int fd;
 
 			memcpy(&fd, CMSG_DATA(c) + at, sizeof(fd));
-			if (out && *out < 0)
-				*out = fd;
+			if (n < most)
+				out[n++] = fd;
 			else
 				close(fd);
 		}
@@ -305,6 +307,7 @@ static int call_locked(struct nblib_link *l, struct nblib_call *call)
 		.msg_control = &control,
 		.msg_controllen = sizeof(control),
 	};
+	const uint32_t nfd = !call->fd ? 0 : call->nfd ? call->nfd : 1;
 	bool reset = false;
 	ssize_t n;
 	int err;
@@ -326,14 +329,14 @@ static int call_locked(struct nblib_link *l, struct nblib_call *call)
 	while ((n = recvmsg(l->sock, &msg, MSG_CMSG_CLOEXEC)) < 0)
 		if (!interrupted(&reset))
 			return lost(l);
-	take_descriptors(&msg, call->fd);
+	take_descriptors(&msg, call->fd, nfd);
 	if (call->fd && *call->fd < 0 && (msg.msg_flags & MSG_CTRUNC))
 		return no_descriptor(l);
 	/* The length in the head shows whether the reply is complete. */
 	err = check_reply(l, call, &reply, (size_t)n);
-	if (err && call->fd && *call->fd >= 0) {
-		close(*call->fd);
-		*call->fd = -1;
+	for (uint32_t i = 0; err && i < nfd && call->fd[i] >= 0; i++) {
+		close(call->fd[i]);
+		call->fd[i] = -1;
 	}
 	return err;
 }

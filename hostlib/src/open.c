@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -43,6 +44,12 @@ static void fork_child(void)
 		nblib_link_close(&p->link);
 		mmap(p->page, sizeof(*p->page), PROT_READ | PROT_WRITE,
 		     MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (p->completion)
+			mmap(p->completion, sizeof(p->page->completion), PROT_READ | PROT_WRITE,
+			     MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (p->has_start)
+			close(p->start);
+		p->has_start = false;
 	}
 	pthread_mutex_unlock(&ports_lock);
 }
@@ -108,17 +115,44 @@ static int map_page(struct nbar_port *port, uint32_t page_size, int fd)
 			  nic, version, NBAR_ABI_VERSION, nblib_link_server(&port->link));
 }
 
+/* Maps the completions that a NIC in the kernel's network path has beside the page. They are a map
+ * of the kernel, which cannot shrink, unlike any file that another process could pass. */
+static int map_completions(struct nbar_port *port, int fd, int start)
+{
+	static const char wanted[] = "anon_inode:bpf-map";
+	char path[32], is[sizeof(wanted)];
+	void *at;
+
+	if (fd < 0)
+		return 0;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (start < 0 || readlink(path, is, sizeof(is)) != sizeof(wanted) - 1 ||
+	    memcmp(is, wanted, sizeof(wanted) - 1) != 0)
+		return nblib_fail(-EPROTO,
+				  "NIC %s: it passed no map of the kernel; is /proc mounted?",
+				  port->link.nic);
+	at = mmap(NULL, sizeof(port->page->completion), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (at == MAP_FAILED)
+		return nblib_fail(-errno, "NIC %s: cannot map its completions: %s", port->link.nic,
+				  strerror(errno));
+	port->completion = at;
+	port->start = start;
+	port->has_start = true;
+	return 0;
+}
+
 /* Opens a connection and requests a page. *port_wanted is part of the request. */
 static int port_begin(const char *nic, enum nbar_op op, void *request, size_t size,
 		      uint32_t socket_id, uint32_t *port_wanted, struct nbar_port **out)
 {
 	struct nbar_rep_port_open reply;
-	int fd = -1, err;
+	int fd[] = { -1, -1, -1 }, err;
 	struct nblib_call call = {
 		.op = op,
 		.body = { { request, size } },
 		.fixed = { &reply, sizeof(reply) },
-		.fd = &fd,
+		.fd = fd,
+		.nfd = 3,
 	};
 	struct nbar_port *port = calloc(1, sizeof(*port));
 
@@ -132,10 +166,13 @@ static int port_begin(const char *nic, enum nbar_op op, void *request, size_t si
 		port->number = reply.port;
 		memcpy(port->secret, reply.secret, sizeof(port->secret));
 		memcpy(port->link.nic, reply.nic, sizeof(reply.nic) - 1);
-		err = map_page(port, reply.page_size, fd);
+		err = map_page(port, reply.page_size, fd[0]);
+		if (err == 0)
+			err = map_completions(port, fd[1], fd[2]);
 	}
-	if (fd >= 0)
-		close(fd);
+	for (uint32_t i = 0; i < (port->has_start ? 2 : 3); i++)
+		if (fd[i] >= 0)
+			close(fd[i]);
 	if (err)
 		goto fail;
 	remember(port);
@@ -185,5 +222,9 @@ void nbar_close(struct nbar_port *port)
 	forget(port);
 	nblib_link_end(&port->link);
 	munmap(port->page, sizeof(*port->page));
+	if (port->completion)
+		munmap(port->completion, sizeof(port->page->completion));
+	if (port->has_start)
+		close(port->start);
 	free(port);
 }

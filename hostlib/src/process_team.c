@@ -56,7 +56,7 @@ int nblib_procs_post(struct nbar_process_team *procs, struct nbar_group *g, uint
 	 * harmless: no process arrives at the next barrier before it has finished this barrier. */
 	if (g) {
 		order_post(&g->doorbell->posted, ticket);
-		nblib_posted(g->port);
+		nblib_rang(g, ticket, false);
 		return 0;
 	}
 	if (procs->size > NBLIB_PROCS_SMALL)

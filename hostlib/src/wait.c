@@ -182,10 +182,11 @@ static void nap(struct waiter *w, uint64_t longest_ns)
 
 static void sleep_group(struct nbar_group *g, struct waiter *w, uint64_t ns)
 {
-	const uint32_t *wake = &g->completion->wake;
+	const uint32_t *wake = nblib_futex(g);
 	uint32_t seen = order_wake_read(wake);
 
 	order_ask(&g->doorbell->wake_seq);
+	nblib_rang(g, w->ticket, true);
 	if (wait_over(w))
 		return;
 	w->sleeps++;
@@ -310,7 +311,7 @@ bool nblib_wait_team(const struct nbar_team *team, uint64_t *word, uint32_t tick
 
 void nblib_wake_group(const struct nbar_group *g)
 {
-	syscall(SYS_futex, &g->completion->wake, FUTEX_WAKE, INT_MAX);
+	syscall(SYS_futex, nblib_futex(g), FUTEX_WAKE, INT_MAX);
 }
 
 void nblib_wake_team(uint64_t *word)

@@ -22,12 +22,25 @@
 
 #define FREE_TRIES 5 /* times a request waits 2 ms for descriptors of dropped clients */
 
+/* True if the wire has descriptors for the hosts of a port, beside that of the page. */
+static bool port_fds(const struct nicd_nic *nic, uint32_t port, int fd[2])
+{
+	const struct wire_base *w = nic->device.wire;
+
+	return w->ops->port_fds && w->ops->port_fds(w, port, fd);
+}
+
 /* Counts the descriptors of a client: its socket, the page of its port, its pollers' sockets. */
 static void count_fds(struct control_client *c)
 {
 	const struct nbnic_port *p = c->client.port;
+	int fd[2];
 
-	control_user_count(c, p ? 2 + wakes_events(c->at->nic->wakes[p->number]) : 1);
+	if (p)
+		control_user_count(c, 2 + wakes_events(c->at->nic->wakes[p->number]) +
+					      2 * port_fds(c->at->nic, p->number, fd));
+	else
+		control_user_count(c, 1);
 }
 
 void control_client_drop(struct control_client *c)
@@ -66,7 +79,7 @@ void control_client_refuse(struct control_client *c, int status, const char *tex
 		return;
 	}
 	if (c->refusal)
-		daemon_send(c->fd, c->refusal, c->refusal->length, -1);
+		daemon_send(c->fd, c->refusal, c->refusal->length, NULL, 0);
 	close(c->fd);
 	free(c->refusal);
 	free(c);
@@ -108,13 +121,13 @@ static bool free_descriptors(struct control_client *c)
 	return !c->dropped && !k->over;
 }
 
-/* With the turn. Returns the descriptor that goes with the reply, for the caller to close; -1:
- * none. */
-static int client_request(struct control_client *c, struct control_room *room, size_t n,
-			  bool truncated)
+/* With the turn. Returns how many descriptors go with the reply, for the caller to close. */
+static size_t client_request(struct control_client *c, struct control_room *room, size_t n,
+			     bool truncated, int out[DAEMON_FDS_MAX])
 {
 	struct nicd_nic *nic = c->at->nic;
-	int fd = -1;
+	int fd[DAEMON_FDS_MAX];
+	size_t nfd = 1, i = 0;
 
 	if (owes(c, room)) {
 		c->client.gives_page = c->client.gives_events = false;
@@ -124,24 +137,31 @@ static int client_request(struct control_client *c, struct control_room *room, s
 			     room->out.byte);
 		room->out.head.seq = room->in.head.seq;
 		room->out.head.op = room->in.head.op;
-		return -1; /* no descriptor */
+		return 0;
 	}
-	for (int i = 0;; i++) {
+	for (int t = 0;; t++) {
 		nic->waker = c->user ? &c->user->waker : NULL;
 		nic->fds_left = c->user ? control_user_fds_left(c->user) : UINT32_MAX;
 		nbnic_client_request(&c->client, room->in.byte, n, truncated, room->out.byte);
-		if (room->out.head.status != -NBAR_EMFILE || i == FREE_TRIES ||
+		if (room->out.head.status != -NBAR_EMFILE || t == FREE_TRIES ||
 		    !free_descriptors(c))
 			break;
 	}
 	count_fds(c);
-	if (c->client.gives_events)
-		return nic->events_fd;
+	if (c->client.gives_events) {
+		out[0] = nic->events_fd;
+		return 1;
+	}
 	if (!c->client.gives_page)
-		return -1; /* no descriptor */
-	/* A copy: without the turn, the owner of the port may close it. */
-	fd = fcntl(nic->page_fd[c->client.page_port], F_DUPFD_CLOEXEC, 0);
-	return fd;
+		return 0;
+	fd[0] = nic->page_fd[c->client.page_port];
+	nfd += 2 * port_fds(nic, c->client.page_port, fd + 1);
+	/* Copies: without the turn, the owner of the port may close it. */
+	while (i < nfd && (out[i] = fcntl(fd[i], F_DUPFD_CLOEXEC, 0)) >= 0)
+		i++;
+	for (; i > 0 && i < nfd; i--)
+		close(out[i - 1]);
+	return i;
 }
 
 /* With the turn. The descriptor of a reply could not be sent: the client has no port. */
@@ -164,15 +184,16 @@ static void take_back(struct control_client *c, struct control_room *room)
 }
 
 /* True if the connection is still of use. */
-static bool client_answer(struct control_client *c, struct control_room *room, int fd)
+static bool client_answer(struct control_client *c, struct control_room *room, const int *fd,
+			  size_t nfd)
 {
 	bool gives = c->client.gives_page || c->client.gives_events;
 
-	if (gives && fd >= 0 && daemon_send(c->fd, room->out.byte, room->out.head.length, fd)) {
+	if (gives && nfd && daemon_send(c->fd, room->out.byte, room->out.head.length, fd, nfd)) {
 		c->owes = true;
 		return true;
 	}
-	if (gives && fd >= 0 && (errno == EAGAIN || errno == EPIPE || errno == ECONNRESET))
+	if (gives && nfd && (errno == EAGAIN || errno == EPIPE || errno == ECONNRESET))
 		return false;
 	if (gives) {
 		if (c->user)
@@ -182,7 +203,7 @@ static bool client_answer(struct control_client *c, struct control_room *room, i
 		if (c->user)
 			control_turn_give(c->at->control);
 	}
-	return daemon_send(c->fd, room->out.byte, room->out.head.length, -1);
+	return daemon_send(c->fd, room->out.byte, room->out.head.length, NULL, 0);
 }
 
 bool control_client_read(struct control_client *c, struct control_room *room)
@@ -192,7 +213,8 @@ bool control_client_read(struct control_client *c, struct control_room *room)
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 	ssize_t n = recvmsg(c->fd, &msg, MSG_DONTWAIT);
 	bool good = n > 0 && !c->refusal, of_user = c->user;
-	int fd = -1;
+	int fd[DAEMON_FDS_MAX];
+	size_t nfd;
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return true;
@@ -208,13 +230,13 @@ bool control_client_read(struct control_client *c, struct control_room *room)
 	if (good) {
 		c->heard_at = ++k->nheard;
 		c->busy = true;
-		fd = client_request(c, room, (size_t)n, msg.msg_flags & MSG_TRUNC);
+		nfd = client_request(c, room, (size_t)n, msg.msg_flags & MSG_TRUNC, fd);
 		c->busy = false;
 		if (c->user)
 			control_turn_give(k);
-		good = client_answer(c, room, fd);
-		if (fd >= 0)
-			close(fd);
+		good = client_answer(c, room, fd, nfd);
+		while (nfd > 0)
+			close(fd[--nfd]);
 		if (good)
 			return true;
 		if (c->user)

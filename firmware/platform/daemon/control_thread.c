@@ -21,7 +21,7 @@
 static void client_close(struct control_client *c)
 {
 	if (c->refusal)
-		daemon_send(c->fd, c->refusal, c->refusal->length, -1);
+		daemon_send(c->fd, c->refusal, c->refusal->length, NULL, 0);
 	close(c->fd);
 	free(c->refusal);
 	free(c);

@@ -38,24 +38,24 @@ int daemon_listen(int fd)
 	return listen(fd, SOMAXCONN);
 }
 
-bool daemon_send(int to, const void *message, size_t length, int fd)
+bool daemon_send(int to, const void *message, size_t length, const int *fd, size_t nfd)
 {
 	struct iovec iov = { .iov_base = (void *)(uintptr_t)message, .iov_len = length };
 	union {
 		struct cmsghdr align;
-		char byte[CMSG_SPACE(sizeof(int))];
+		char byte[CMSG_SPACE(DAEMON_FDS_MAX * sizeof(int))];
 	} rights = { .byte = { 0 } };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 
-	if (fd >= 0) {
+	if (nfd > 0) {
 		msg.msg_control = rights.byte;
-		msg.msg_controllen = sizeof(rights.byte);
+		msg.msg_controllen = CMSG_SPACE(nfd * sizeof(int));
 		struct cmsghdr *cm = CMSG_FIRSTHDR(&msg);
 
 		cm->cmsg_level = SOL_SOCKET;
 		cm->cmsg_type = SCM_RIGHTS;
-		cm->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(cm), &fd, sizeof(int));
+		cm->cmsg_len = CMSG_LEN(nfd * sizeof(int));
+		memcpy(CMSG_DATA(cm), fd, nfd * sizeof(int));
 	}
 	return sendmsg(to, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
 }

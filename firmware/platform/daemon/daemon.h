@@ -19,8 +19,9 @@ int daemon_signals(void);
  * over its connections: sendmsg fails. 0 or -1. */
 int daemon_listen(int fd);
 
-/* Sends a message to a client, with a descriptor unless fd is -1. Never blocks. False: the client
- * is gone, or does not read. */
-bool daemon_send(int to, const void *message, size_t length, int fd);
+/* Sends a message to a client, with nfd descriptors. Never blocks. False: the client is gone, or
+ * does not read. */
+#define DAEMON_FDS_MAX 3u
+bool daemon_send(int to, const void *message, size_t length, const int *fd, size_t nfd);
 
 #endif

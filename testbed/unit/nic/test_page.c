@@ -29,9 +29,11 @@ static void begin(const char *alg, uint32_t size, uint32_t rank)
 	trace_connected(alg, size, rank);
 	memset(&page, 0xee, sizeof(page));
 	memset(&port, 0, sizeof(port));
-	port = (struct nbnic_port){
-		.page = &page, .platform = &platform, .ctx = &port, .number = TRACE_PORT
-	};
+	port = (struct nbnic_port){ .page = &page,
+				    .completion = page.completion,
+				    .platform = &platform,
+				    .ctx = &port,
+				    .number = TRACE_PORT };
 	page.sends_taken = page.recvs_taken = 0;
 	wakes = 0;
 	nbnic_page_begin(&port);

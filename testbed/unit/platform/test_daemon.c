@@ -78,10 +78,10 @@ static void sends(void **state)
 
 	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
-	assert_true(daemon_send(pair[0], "one", 4, -1));
+	assert_true(daemon_send(pair[0], "one", 4, NULL, 0));
 	assert_int_equal(recv(pair[1], text, sizeof(text), 0), 4);
 	assert_string_equal(text, "one");
-	assert_true(daemon_send(pair[0], "two", 4, STDIN_FILENO));
+	assert_true(daemon_send(pair[0], "two", 4, &(int){ STDIN_FILENO }, 1));
 	msg.msg_control = rights.byte;
 	msg.msg_controllen = sizeof(rights.byte);
 	assert_int_equal(recvmsg(pair[1], &msg, MSG_CMSG_CLOEXEC), 4);
@@ -89,7 +89,7 @@ static void sends(void **state)
 	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(fd));
 	assert_int_equal(close(fd), 0);
 	close(pair[1]);
-	assert_false(daemon_send(pair[0], "gone", 5, -1));
+	assert_false(daemon_send(pair[0], "gone", 5, NULL, 0));
 	close(pair[0]);
 }
 

@@ -107,6 +107,7 @@ static int page_begin(void **state)
 	assert_true(shared != MAP_FAILED);
 	memset(&port, 0, sizeof(port));
 	port.page = &shared->page;
+	port.completion = shared->page.completion;
 	port.platform = &platform;
 	return nbnic_init(&nic, &ops, NULL, WIRE_KIND_TEST, &addr, &config);
 }

@@ -85,7 +85,7 @@ refuse(const struct client *c, const struct nbar_request *q, int error, const ch
 	va_start(args, format);
 	vsnprintf(r.text, sizeof(r.text), format, args);
 	va_end(args);
-	return daemon_send(c->fd, &r, sizeof(r), -1);
+	return daemon_send(c->fd, &r, sizeof(r), NULL, 0);
 }
 
 static struct bared_call *call_of(struct serve *s, const struct client *c)
@@ -260,7 +260,7 @@ static bool serve_forward(struct serve *s, struct client *c, size_t length, bool
 		return false;
 	page = k->answer.page;
 	if (page == 0 || page > s->nic->options->set.nport)
-		return daemon_send(c->fd, k->out, k->answer.length, -1);
+		return daemon_send(c->fd, k->out, k->answer.length, NULL, 0);
 	page--;
 	if (opens) {
 		c->port = page;
@@ -270,7 +270,7 @@ static bool serve_forward(struct serve *s, struct client *c, size_t length, bool
 	} else {
 		c->attached = page;
 	}
-	return daemon_send(c->fd, k->out, k->answer.length, s->nic->page_fd[page]);
+	return daemon_send(c->fd, k->out, k->answer.length, &s->nic->page_fd[page], 1);
 }
 
 static void on_client(struct serve *s, struct client *c)

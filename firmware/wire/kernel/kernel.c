@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * kernel.c - frames on Ethernet, through a packet socket, and programs in the kernel that run the
+ * barriers of groups that the NIC has lent (programs.bpf.c).
+ *
+ * libnbar-wire-kernel.so, which the daemon loads. The socket gets the frames that the programs let
+ * through. Called by the polling thread, but open, close and the functions of ports.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "auth.h"
+#include "lent.h"
+#include "log.h"
+#include "object.h"
+#include "wire_build.h"
+
+#define LOOP 1024u /* frames that a NIC may have sent to itself; a power of two */
+#define FRAME_MAX (KERNEL_ETHER + WIRE_FRAME_MAX)
+#define COMPLETIONS (NBAR_GROUPS_MAX * sizeof(struct nbar_completion))
+#define FROM_TCX_IN 46 /* BPF_TCX_INGRESS, which older headers lack; the next is BPF_TCX_EGRESS */
+
+struct kernel_port {
+	int map, socket; /* what its hosts get */
+	uint64_t cookie;
+	struct nbar_completion *completion; /* NULL: no group of the port is lent */
+};
+
+struct kernel_wire {
+	struct wire_base base;
+	int fd, epoll, name; /* name: a socket that no second daemon of this interface can have */
+	uint32_t ifindex;
+	uint8_t mac[ETH_ALEN];
+	struct bpf_object *object;
+	int link[2], hand, groups, ports, cells, pages, bell;
+	/* The bell, a ring of the kernel: how far the daemon has read, and how far there is. */
+	unsigned long *heard, *rung;
+	uint64_t *wanted;               /* of each group: the programs want the daemon to take it */
+	uint32_t handle[KERNEL_GROUPS]; /* that the programs know */
+	uint64_t cell[KERNEL_GROUPS];   /* the key of the group in `cells` */
+	struct kernel_port port[NBAR_PORTS_MAX];
+	/* Frames to itself: no switch sends a frame back to its sender. */
+	uint32_t loop_head, loop_tail;
+	struct nbfw_token loop[LOOP];
+};
+
+/* The programs, as clang has built them. */
+extern const uint8_t programs[], programs_end[];
+__asm__(".section .rodata\n.balign 8\nprograms: .incbin \"" KERNEL_PROGRAMS "\"\nprograms_end:\n"
+	".previous");
+
+static int quiet(enum libbpf_print_level level, const char *format, va_list args)
+{
+	(void)level, (void)format, (void)args;
+	return 0;
+}
+
+static int map_fd(const struct kernel_wire *w, const char *name)
+{
+	return bpf_object__find_map_fd_by_name(w->object, name);
+}
+
+static int program_fd(const struct kernel_wire *w, const char *name)
+{
+	return bpf_program__fd(bpf_object__find_program_by_name(w->object, name));
+}
+
+/* Memory of a map of the kernel, or NULL. */
+static void *map_memory(int fd, size_t size, int prot, off_t at)
+{
+	void *p = mmap(NULL, size, prot, MAP_SHARED, fd, at);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static int programs_load(struct kernel_wire *w, const char *nic)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	int rc;
+
+	libbpf_set_print(quiet);
+	w->object = bpf_object__open_mem(programs, (size_t)(programs_end - programs), NULL);
+	rc = w->object ? bpf_object__load(w->object) : -errno;
+	if (rc < 0) {
+		log_error(
+			"nic %s: the kernel does not take the programs of wire kernel: %s; it must "
+			"be Linux 6.6 or later, and the daemon needs CAP_BPF and CAP_NET_ADMIN",
+			nic, strerror(-rc));
+		return rc;
+	}
+	w->hand = program_fd(w, "kernel_hand");
+	w->groups = map_fd(w, "groups");
+	w->ports = map_fd(w, "ports");
+	w->cells = map_fd(w, "cells");
+	w->pages = map_fd(w, "pages");
+	w->bell = map_fd(w, "bell");
+	w->wanted = map_memory(map_fd(w, "wanted"), KERNEL_GROUPS * sizeof(uint64_t),
+			       PROT_READ | PROT_WRITE, 0);
+	w->heard = map_memory(w->bell, page, PROT_READ | PROT_WRITE, 0);
+	w->rung = map_memory(w->bell, page, PROT_READ, (off_t)page);
+	for (int i = 0; i < 2; i++) {
+		int fd = program_fd(w, i ? "kernel_out" : "kernel_in");
+
+		/* A link: the kernel removes the program when the daemon ends. */
+		w->link[i] = bpf_link_create(fd, (int)w->ifindex,
+					     (enum bpf_attach_type)(FROM_TCX_IN + i), NULL);
+		if (w->link[i] < 0) {
+			log_error(
+				"nic %s: cannot attach a program to its interface: %s; wire kernel "
+				"needs Linux 6.6 or later (tcx), and CAP_NET_ADMIN",
+				nic, strerror(errno));
+			return -errno;
+		}
+	}
+	return w->wanted && w->heard && w->rung ? 0 : -ENOMEM;
+}
+
+/* Sockets of the abstract namespace belong to a network namespace, as interfaces do. */
+static int interface_take(struct kernel_wire *w, const char *nic, const char *dev)
+{
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	int n = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "nbar-kernel-%u",
+			 w->ifindex);
+
+	w->name = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (w->name >= 0 &&
+	    bind(w->name, (struct sockaddr *)&name,
+		 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)) == 0)
+		return 0;
+	log_error("nic %s: another NIC has interface %s already: %s; each needs its own", nic, dev,
+		  strerror(errno));
+	return -EBUSY;
+}
+
+static int interface_open(struct kernel_wire *w, const char *nic, const char *dev)
+{
+	struct sockaddr_ll at = { .sll_family = AF_PACKET, .sll_protocol = htons(KERNEL_TYPE) };
+	struct ifreq hw = { 0 };
+	int rc;
+
+	w->ifindex = dev ? if_nametoindex(dev) : 0;
+	if (w->ifindex == 0) {
+		log_error("nic %s: wire kernel needs dev=NAME of a network interface%s%s", nic,
+			  dev ? "; there is none of name " : "", dev ? dev : "");
+		return -ENODEV;
+	}
+	rc = interface_take(w, nic, dev);
+	if (rc < 0)
+		return rc;
+	at.sll_ifindex = (int)w->ifindex;
+	snprintf(hw.ifr_name, sizeof(hw.ifr_name), "%s", dev);
+	w->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (w->fd < 0 || bind(w->fd, (struct sockaddr *)&at, sizeof(at)) < 0 ||
+	    ioctl(w->fd, SIOCGIFHWADDR, &hw) < 0) {
+		rc = -errno;
+		log_error("nic %s: no packet socket on %s: %s; the daemon needs CAP_NET_RAW", nic,
+			  dev, strerror(-rc));
+		return rc;
+	}
+	memcpy(w->mac, hw.ifr_hwaddr.sa_data, sizeof(w->mac));
+	memcpy(w->base.addr.byte, w->mac, sizeof(w->mac));
+	snprintf(w->base.text, sizeof(w->base.text), "%.40s %02x:%02x:%02x:%02x:%02x:%02x", dev,
+		 w->mac[0], w->mac[1], w->mac[2], w->mac[3], w->mac[4], w->mac[5]);
+	return 0;
+}
+
+static void kernel_forked(struct wire_base *base)
+{
+	const struct kernel_wire *w = (struct kernel_wire *)base;
+
+	close(w->fd);
+	close(w->epoll);
+	close(w->name);
+	close(w->link[0]);
+	close(w->link[1]);
+}
+
+static void kernel_close(struct wire_base *base)
+{
+	kernel_forked(base);
+	bpf_object__close(((struct kernel_wire *)base)->object);
+	free(base);
+}
+
+static int kernel_open(const char *nic, wire_option *option, void *args, struct wire_base **out)
+{
+	struct epoll_event in = { .events = EPOLLIN };
+	struct kernel_wire *w = calloc(1, sizeof(*w));
+	int rc;
+
+	if (!w)
+		return -ENOMEM;
+	w->fd = w->epoll = w->name = w->link[0] = w->link[1] = -1;
+	rc = interface_open(w, nic, option(args, "dev"));
+	if (rc == 0)
+		rc = programs_load(w, nic);
+	if (rc == 0) {
+		w->epoll = epoll_create1(EPOLL_CLOEXEC);
+		if (epoll_ctl(w->epoll, EPOLL_CTL_ADD, w->fd, &in) < 0 ||
+		    epoll_ctl(w->epoll, EPOLL_CTL_ADD, w->bell, &in) < 0)
+			rc = -errno;
+	}
+	if (rc < 0) {
+		kernel_close(&w->base);
+		return rc;
+	}
+	*out = &w->base;
+	return 0;
+}
+
+/* --- frames ---------------------------------------------------------------------------------- */
+
+static unsigned loop_take(struct kernel_wire *w, struct nbnic *nic, uint64_t now, unsigned most)
+{
+	unsigned n = 0;
+
+	for (uint32_t end = w->loop_tail; w->loop_head != end && n < most; n++) {
+		struct nbfw_token t = w->loop[w->loop_head++ % LOOP];
+
+		nbnic_receive(nic, &w->base.addr, &t, now);
+	}
+	return n;
+}
+
+/* Hears the bell: takes back the groups that the programs want the NIC to take. */
+static unsigned bell_hear(struct kernel_wire *w, struct nbnic *nic, uint64_t now)
+{
+	/* Pairs with the store of the kernel after a record. */
+	unsigned long rung = __atomic_load_n(w->rung, __ATOMIC_ACQUIRE);
+
+	if (rung == *w->heard)
+		return 0;
+	/* Before the words are read: the programs set a word before they ring. */
+	__atomic_store_n(w->heard, rung, __ATOMIC_RELEASE);
+	for (uint32_t i = 0; i < KERNEL_GROUPS && i < nic->high; i++)
+		if (__atomic_load_n(&w->wanted[i], __ATOMIC_RELAXED) &&
+		    __atomic_exchange_n(&w->wanted[i], 0, __ATOMIC_ACQ_REL))
+			nbnic_lend_wanted(nic, i, now);
+	return 1;
+}
+
+static unsigned kernel_poll(struct wire_base *base, struct nbnic *nic, uint64_t now,
+			    unsigned budget)
+{
+	struct kernel_wire *w = (struct kernel_wire *)base;
+	unsigned n = bell_hear(w, nic, now) + loop_take(w, nic, now, (budget + 1) / 2);
+
+	for (; n < budget; n++) {
+		uint8_t frame[FRAME_MAX];
+		struct sockaddr_ll who = { 0 };
+		socklen_t size = sizeof(who);
+		struct nbnic_addr from = { { 0 } };
+		struct nbfw_token t;
+		ssize_t length = recvfrom(w->fd, frame, sizeof(frame), MSG_DONTWAIT,
+					  (struct sockaddr *)&who, &size);
+
+		if (length < 0)
+			break;
+		if (length < (ssize_t)KERNEL_ETHER || who.sll_pkttype != PACKET_HOST)
+			continue;
+		memcpy(from.byte, frame + ETH_ALEN, ETH_ALEN);
+		if (wire_frame_unpack(base, nic, &from, frame + KERNEL_ETHER,
+				      (size_t)length - KERNEL_ETHER, &t))
+			nbnic_receive(nic, &from, &t, now);
+	}
+	return n;
+}
+
+static bool kernel_transmit(struct wire_base *base, const struct nbnic_addr *to,
+			    const struct nbfw_token *t)
+{
+	struct kernel_wire *w = (struct kernel_wire *)base;
+	uint8_t frame[FRAME_MAX];
+	size_t length = KERNEL_ETHER;
+
+	if (memcmp(to->byte, w->mac, sizeof(w->mac)) == 0) {
+		if (w->loop_tail - w->loop_head == LOOP) {
+			base->refused++;
+			return false;
+		}
+		w->loop[w->loop_tail++ % LOOP] = *t;
+		return true;
+	}
+	memcpy(frame, to->byte, ETH_ALEN);
+	memcpy(frame + ETH_ALEN, w->mac, ETH_ALEN);
+	frame[2 * ETH_ALEN] = KERNEL_TYPE >> 8;
+	frame[2 * ETH_ALEN + 1] = KERNEL_TYPE & 0xff;
+	length += wire_frame_pack(base, to, t, frame + KERNEL_ETHER);
+	if (send(w->fd, frame, length, MSG_DONTWAIT) >= 0)
+		return true;
+	if (errno == EAGAIN || errno == ENOBUFS) {
+		base->refused++;
+		return false;
+	}
+	base->errors++;
+	return true;
+}
+
+static int kernel_wakes(const struct wire_base *base)
+{
+	return ((const struct kernel_wire *)base)->epoll;
+}
+
+static void kernel_show(const struct wire_base *base, const struct nbnic_addr *a, char *text,
+			size_t size)
+{
+	(void)base;
+	snprintf(text, size, "%02x:%02x:%02x:%02x:%02x:%02x", a->byte[0], a->byte[1], a->byte[2],
+		 a->byte[3], a->byte[4], a->byte[5]);
+}
+
+/* --- groups ---------------------------------------------------------------------------------- */
+
+/* Writes all that the programs need of a group, but its state. */
+static bool group_describe(struct kernel_wire *w, const struct nbnic_group *g, uint32_t index,
+			   uint64_t first_ns)
+{
+	const struct nbar_plan *p = g->plan;
+	uint64_t cell = (uint64_t)g->port << 32 | g->cell;
+	struct kernel_group k = {
+		.first_ns = first_ns,
+		.cookie = g->cookie,
+		.handle = g->handle,
+		.port = g->port,
+		.cell = g->cell,
+	};
+	uint32_t before;
+
+	memcpy(k.mac, w->mac, sizeof(k.mac));
+	k.plan.p = *p;
+	memcpy(k.plan.step, nbfw_plan_steps(p), p->nstep * sizeof(struct nbar_step));
+	memcpy(k.plan.send, nbfw_plan_sends(p), p->nsend * sizeof(struct nbar_send));
+	memcpy(k.plan.recv, nbfw_plan_recvs(p), p->nrecv * sizeof(struct nbar_recv));
+	for (uint32_t i = 0; i < p->nrecv; i++) {
+		memcpy(k.source[i], g->peer[g->recv_peer[i]].addr.byte, ETH_ALEN);
+		k.sender[i] = g->peer[g->recv_peer[i]].handle;
+	}
+	for (uint32_t i = 0; i < p->nsend; i++) {
+		const struct nbnic_peer *to = &g->peer[g->send_peer[i]];
+
+		/* The programs have no frames to this NIC itself. */
+		if (memcmp(to->addr.byte, w->mac, ETH_ALEN) == 0)
+			return false;
+		memcpy(k.send[i].mac, to->addr.byte, ETH_ALEN);
+		k.send[i].handle = to->handle;
+		k.send[i].cookie = to->cookie;
+	}
+	/* The group that had this index before, if its cell has no other group by now. */
+	if (w->handle[index] && w->cell[index] != cell &&
+	    bpf_map_lookup_elem(w->cells, &w->cell[index], &before) == 0 && before == index)
+		bpf_map_delete_elem(w->cells, &w->cell[index]);
+	w->handle[index] = 0;
+	w->cell[index] = cell;
+	if (bpf_map_update_elem(w->groups, &index, &k, 0) < 0 ||
+	    bpf_map_update_elem(w->cells, &cell, &index, 0) < 0)
+		return false;
+	w->handle[index] = g->handle;
+	return true;
+}
+
+/* Runs the program that changes hands. */
+static bool hand(const struct kernel_wire *w, struct kernel_hand *h)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = h, .data_size_in = sizeof(*h), .data_out = h,
+		    .data_size_out = sizeof(*h), .repeat = 1);
+
+	return bpf_prog_test_run_opts(w->hand, &run) == 0 && run.retval == 0;
+}
+
+static bool kernel_lend(struct wire_base *base, const struct nbnic_group *g,
+			const struct wire_lend *how)
+{
+	struct kernel_wire *w = (struct kernel_wire *)base;
+	uint32_t index = g->handle & 0xffff;
+	struct kernel_hand h = {
+		.index = index,
+		.lend = 1,
+		.left_ns = how->left_ns,
+		.sleeper = how->sleeper,
+	};
+
+	if (index >= KERNEL_GROUPS || !w->port[g->port].completion || base->auth ||
+	    g->plan->nstep > NBFW_FIXED_STEPS || g->plan->nsend > NBFW_FIXED_SENDS ||
+	    g->plan->nrecv > NBFW_FIXED_SLOTS || g->plan->nrecv == 0)
+		return false;
+	if (w->handle[index] != g->handle && !group_describe(w, g, index, how->first_ns))
+		return false;
+	memcpy(h.state, g->state, nbfw_state_size(g->plan));
+	return hand(w, &h);
+}
+_Static_assert(sizeof(struct nbfw_state) + 3 * sizeof(uint32_t) <= KERNEL_STATE_SIZE,
+	       "a state of one word a set fits");
+
+static void kernel_take(struct wire_base *base, struct nbnic_group *g, struct wire_counts *out)
+{
+	struct kernel_hand h = { .index = g->handle & 0xffff };
+
+	if (!hand((struct kernel_wire *)base, &h)) {
+		base->errors++;
+		return;
+	}
+	memcpy(g->state, h.state, nbfw_state_size(g->plan));
+	memcpy(out, &h.counts, sizeof(*out));
+}
+_Static_assert(sizeof(struct kernel_counts) == sizeof(struct wire_counts), "the same counts");
+
+/* --- ports ----------------------------------------------------------------------------------- */
+
+/* A socket whose packets leave by this interface, whatever the host does, to a group that needs
+ * neither a route nor a neighbour. The program takes them. */
+static int start_socket(const struct kernel_wire *w, uint64_t *cookie)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET,
+				  .sin_port = htons(KERNEL_UDP_PORT),
+				  .sin_addr.s_addr = htonl(KERNEL_UDP_TO) };
+	struct ip_mreqn by = { .imr_ifindex = (int)w->ifindex };
+	socklen_t size = sizeof(*cookie);
+	const int no = 0, yes = 1;
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd >= 0 && setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &by, sizeof(by)) == 0 &&
+	    setsockopt(fd, IPPROTO_IP, IP_MULTICAST_LOOP, &no, sizeof(no)) == 0 &&
+	    setsockopt(fd, SOL_SOCKET, SO_NO_CHECK, &yes, sizeof(yes)) == 0 &&
+	    connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0 &&
+	    getsockopt(fd, SOL_SOCKET, SO_COOKIE, cookie, &size) == 0)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1; /* a descriptor is not negative */
+}
+
+static void kernel_port_end(struct wire_base *base, uint32_t port)
+{
+	struct kernel_wire *w = (struct kernel_wire *)base;
+	struct kernel_port *p = &w->port[port];
+
+	if (!p->completion)
+		return;
+	bpf_map_delete_elem(w->ports, &p->cookie);
+	bpf_map_delete_elem(w->pages, &port);
+	munmap(p->completion, COMPLETIONS);
+	close(p->map);
+	close(p->socket);
+	*p = (struct kernel_port){ 0 };
+}
+
+static struct nbar_completion *kernel_port_begin(struct wire_base *base, uint32_t port)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, shared, .map_flags = BPF_F_MMAPABLE);
+	struct kernel_wire *w = (struct kernel_wire *)base;
+	struct kernel_port *p = &w->port[port];
+
+	p->map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "completions", sizeof(uint32_t),
+				sizeof(struct nbar_completion), NBAR_GROUPS_MAX, &shared);
+	p->socket = start_socket(w, &p->cookie);
+	p->completion =
+		p->map < 0 ? NULL : map_memory(p->map, COMPLETIONS, PROT_READ | PROT_WRITE, 0);
+	if (p->completion && p->socket >= 0 &&
+	    bpf_map_update_elem(w->pages, &port, &p->map, 0) == 0 &&
+	    bpf_map_update_elem(w->ports, &p->cookie, &port, 0) == 0)
+		return p->completion;
+	log_error(
+		"port %u: its barriers run in the daemon, not in the kernel: %s; the daemon must keep "
+		"CAP_BPF",
+		port, strerror(errno));
+	if (p->completion)
+		munmap(p->completion, COMPLETIONS);
+	close(p->map);
+	close(p->socket);
+	*p = (struct kernel_port){ 0 };
+	return NULL;
+}
+
+static bool kernel_port_fds(const struct wire_base *base, uint32_t port, int fd[2])
+{
+	const struct kernel_port *p = &((const struct kernel_wire *)base)->port[port];
+
+	fd[0] = p->map;
+	fd[1] = p->socket;
+	return p->completion;
+}
+
+static const struct wire_ops kernel_ops = {
+	.quota = 1, /* each frame is a system call */
+	.open = kernel_open,
+	.close = kernel_close,
+	.poll = kernel_poll,
+	.transmit = kernel_transmit,
+	.peer_begin = wire_auth_peer_begin,
+	.peer_end = wire_auth_peer_end,
+	.wakes = kernel_wakes,
+	.show = kernel_show,
+	.forked = kernel_forked,
+	.lend = kernel_lend,
+	.take = kernel_take,
+	.port_begin = kernel_port_begin,
+	.port_end = kernel_port_end,
+	.port_fds = kernel_port_fds,
+};
+
+__attribute__((visibility("default"))) const struct wire_object nbar_wire = {
+	.build = WIRE_BUILD,
+	.nic_size = sizeof(struct nbnic),
+	.ops = &kernel_ops,
+	.log = &wire_object_log,
+};

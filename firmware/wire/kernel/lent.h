@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * lent.h - what the daemon and its programs in the kernel share.
+ *
+ * The daemon lends a group to the programs: they step its state for each token and each post, until
+ * the daemon takes it back to do what is rare. At any time one of the two has the state.
+ */
+#ifndef KERNEL_LENT_H
+#define KERNEL_LENT_H
+
+#include <linux/bpf.h>
+
+#include "engine.h"
+#include "plan.h"
+
+#define KERNEL_GROUPS 1024u /* handles with a larger index stay with the daemon */
+#define KERNEL_ETHER 14u
+#define KERNEL_TYPE 0x88B5u       /* of Ethernet: IEEE 802, for local experiments */
+#define KERNEL_UDP_PORT 34997u    /* where start sockets send to, ... */
+#define KERNEL_UDP_TO 0xe0000073u /* ... and the group, local to the link: it needs no route */
+
+/* A state in the kernel: struct nbfw_state, whose bits have NBFW_FIXED_WORDS words there. */
+#define KERNEL_STATE_SIZE (24u + 4 * NBFW_FIXED_WORDS)
+
+struct kernel_counts {
+	uint32_t completed, sent, received, duplicate, stale, bad;
+};
+
+struct kernel_send {
+	uint8_t mac[6];
+	uint16_t pad;
+	uint32_t handle;
+	uint64_t cookie;
+};
+
+struct kernel_group {
+	struct bpf_spin_lock lock; /* of all that changes while the group is lent */
+	uint32_t lent;
+	struct bpf_timer timer;
+	uint64_t first_ns; /* without progress for this time, the daemon takes the group back */
+	uint64_t cookie;
+	uint32_t handle, port, cell;
+	uint32_t posted;  /* as the host has told */
+	uint32_t sleeper; /* the host wants a wake: the daemon takes the group when it completes */
+	uint32_t ticking; /* the timer runs; it has seen ... */
+	uint32_t tick_epoch, tick_step;
+	struct kernel_counts counts;
+	uint8_t mac[6];                      /* of this NIC */
+	uint8_t source[NBFW_FIXED_SLOTS][6]; /* the NIC that fills each slot, ... */
+	uint32_t sender[NBFW_FIXED_SLOTS];   /* ... and its member */
+	struct kernel_send send[NBFW_FIXED_SENDS];
+	struct nbfw_fixed_plan plan;
+	_Alignas(8) uint8_t state[KERNEL_STATE_SIZE];
+};
+
+/* The packet by which the daemon lends and takes: the program `hand` turns a request into a reply.
+ */
+struct kernel_hand {
+	uint8_t ether[16];
+	uint32_t index;
+	uint32_t lend; /* 1: takes `state`; 0: gives it back */
+	uint64_t left_ns;
+	uint32_t sleeper;
+	struct kernel_counts counts;
+	_Alignas(8) uint8_t state[KERNEL_STATE_SIZE];
+};
+
+#endif
