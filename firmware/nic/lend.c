@@ -69,7 +69,7 @@ static bool lend_group(struct nbnic_device *d, struct nbnic_group *g, uint64_t n
 		.sleeper = cell->wake_pending,
 	};
 
-	if (g->is_signal || s->cause != NBAR_STATUS_OK || (s->running && how.left_ns == 0) ||
+	if (s->cause != NBAR_STATUS_OK || (s->running && how.left_ns == 0) ||
 	    g->posted != s->epoch || nbnic_sends_wait(g) || s->running != g->armed ||
 	    !nbnic_page_is_seen(p, g->cell) || !d->wire->ops->lend(d->wire, g, &how))
 		return false;
@@ -91,7 +91,7 @@ bool nbnic_lend_some(struct nbnic_device *d, uint64_t now)
 			d->lend_at = 0;
 		struct nbnic_group *g = d->nic.group[d->lend_at++];
 
-		if (g && !g->lent && g->life == NBAR_LIFE_CONNECTED)
+		if (g && !g->is_signal && !g->lent && g->life == NBAR_LIFE_CONNECTED)
 			any |= lend_group(d, g, now);
 	}
 	return any;
