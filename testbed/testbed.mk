@@ -84,7 +84,7 @@ RTT_PAIR_OBJ := $(BUILD)/test/testbed/unit/nic/rtt_pair.o
 $(patsubst %,$(BUILD)/test_nic_%,rtt rtt_late rtt_many): $(RTT_PAIR_OBJ)
 # A whole NIC, with its clients.
 DEVICE_WORLD_OBJ := $(BUILD)/test/testbed/unit/nic/device_world.o
-$(BUILD)/test_device $(BUILD)/test_quota: $(DEVICE_WORLD_OBJ)
+$(BUILD)/test_device $(BUILD)/test_lend $(BUILD)/test_quota: $(DEVICE_WORLD_OBJ)
 # One NIC, and a trace of what it does.
 NIC_TRACE_OBJ := $(BUILD)/test/testbed/unit/nic/nic_trace.o
 $(BUILD)/test_nic_trace $(BUILD)/test_nic_trace_errors $(BUILD)/test_nic_group $(BUILD)/test_page: $(NIC_TRACE_OBJ)
