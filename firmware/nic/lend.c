@@ -101,12 +101,13 @@ bool nbnic_lend_look(struct nbnic_device *d, struct nbnic_port *p, uint64_t now)
 {
 	bool any = false;
 
+	/* Of many cells, those that the next scan begins with: it goes on with each pass. */
 	for (uint32_t i = 0; i < p->nlive && i < NBNIC_SCAN_CELLS; i++) {
-		struct nbnic_cell *cell = &p->cell[p->live[i]];
+		uint32_t at = p->live[(p->scan_at + i) % p->nlive];
 
-		if (cell->lent && !nbnic_page_is_seen(p, p->live[i]) &&
-		    nbnic_page_is_waiting(p, p->live[i])) {
-			nbnic_lend_take(d, cell->group, now);
+		if (p->cell[at].lent && !nbnic_page_is_seen(p, at) &&
+		    nbnic_page_is_waiting(p, at)) {
+			nbnic_lend_take(d, p->cell[at].group, now);
 			any = true;
 		}
 	}

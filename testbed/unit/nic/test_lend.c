@@ -563,6 +563,29 @@ static void looks_take_no_more_than_they_must(void **state)
 	assert_false(group_at(1)->lent);
 }
 
+/* The looks reach every cell of a port with many. */
+static void every_cell_has_its_look(void **state)
+{
+	const uint32_t n = NBNIC_SCAN_CELLS + 6;
+
+	(void)state;
+	for (uint32_t i = 0; i < n; i++) {
+		assert_int_equal(group_open(&c, "pairwise", 0, 1), 0);
+		connect_to(i, NULL, 0);
+	}
+	passes(n);
+	assert_int_equal(wire.lends, n);
+	for (uint32_t i = 0; i < n; i++)
+		ring(i);
+	for (uint32_t i = 0; i < 4; i++) {
+		w.now = w.device.next_tick;
+		passes(1);
+	}
+	passes(2);
+	for (uint32_t i = 0; i < n; i++)
+		require(done(i) == 1, "cell %u: %u", i, done(i));
+}
+
 static void lent_groups_may_end(void **state)
 {
 	struct nbnic_client other;
@@ -665,6 +688,7 @@ int main(void)
 		LEND_TEST(sleepers_are_woken),
 		LEND_TEST(posts_are_not_missed),
 		LEND_TEST(looks_take_no_more_than_they_must),
+		LEND_TEST(every_cell_has_its_look),
 		LEND_TEST(lent_groups_may_end),
 		LEND_TEST(failures_reach_lent_groups),
 		LEND_TEST(statistics_are_of_now),
