@@ -643,6 +643,41 @@ static void statistics_are_of_now(void **state)
 	assert_int_equal(info->running, 1);
 }
 
+static uint32_t noted;
+
+static void on_trace(void *ctx, const struct nbar_trace_event *e)
+{
+	(void)ctx, (void)e;
+	noted++;
+}
+
+/* The programs of a wire note no events, so a NIC that is traced has its groups itself. */
+static void a_traced_nic_lends_nothing(void **state)
+{
+	static struct nbnic_platform traced;
+
+	(void)state;
+	traced = *w.device.platform;
+	traced.trace = on_trace;
+	w.device.platform = &traced;
+	noted = 0;
+	pair_open();
+	passes(1);
+	assert_int_equal(wire.lends, 2);
+	w.device.nic.tracing = true;
+	ring(0); /* the wire has not heard of it */
+	assert_true(nbnic_device_pass(&w.device, w.now));
+	assert_int_equal(wire.takes, 2);
+	assert_true(nbnic_device_pass(&w.device, w.now)); /* starts the barrier */
+	passes(2);
+	assert_int_equal(wire.lends, 2);
+	assert_int_equal(group_at(0)->state->epoch, 1);
+	assert_true(noted > 0);
+	w.device.nic.tracing = false;
+	passes(1);
+	assert_int_equal(wire.lends, 4);
+}
+
 /* The completions of a port are where the wire wants them; the futexes stay in the page. */
 static void completions_may_lie_elsewhere(void **state)
 {
@@ -692,6 +727,7 @@ int main(void)
 		LEND_TEST(lent_groups_may_end),
 		LEND_TEST(failures_reach_lent_groups),
 		LEND_TEST(statistics_are_of_now),
+		LEND_TEST(a_traced_nic_lends_nothing),
 		LEND_TEST(completions_may_lie_elsewhere),
 	};
 
