@@ -228,7 +228,6 @@ bool nbnic_device_port_end(struct nbnic_device *d, struct nbnic_port *p, uint8_t
 		uint32_t cell = p->live[p->nlive - 1];
 		struct nbnic_group *g = p->cell[cell].group;
 
-		nbnic_take(&d->nic, g, now);
 		/* Attached processes still read the cell: its completion word must tell them. */
 		if (p->cell[cell].held)
 			nbnic_group_fail(&d->nic, g, cause, now);

@@ -326,7 +326,6 @@ static void run_group_close(void *arg, uint64_t now)
 	call->bytes = g->bytes;
 	if (call->port->cell[call->cell].held)
 		nbnic_group_fail(nic, g, NBAR_STATUS_CLOSED, now);
-	nbnic_take(nic, g, now);
 	nbnic_cell_end(call->port, call->cell);
 	nbnic_device_port_place(call->device, call->port);
 	nbnic_group_close(nic, g, NBAR_STATUS_CLOSED, now);
