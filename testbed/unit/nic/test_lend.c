@@ -274,16 +274,17 @@ static void a_wire_runs_barriers(void **state)
 	assert_int_equal(count_of(NBAR_COUNTER_barriers_completed), 6);
 	assert_int_equal(count_of(NBAR_COUNTER_tokens_sent), 6);
 	assert_int_equal(count_of(NBAR_COUNTER_tokens_received), 6);
-	/* The NIC goes on with the same barriers, and lends the groups again. */
+	/* The NIC lends the groups again, and there is nothing else to do. */
+	assert_false(nbnic_device_pass(&w.device, w.now));
+	assert_int_equal(wire.lends, 4);
+	/* The NIC goes on with the same barriers. */
+	take_all();
 	wire.refuses = true;
 	ring(0);
 	ring(1);
 	passes(3);
 	assert_int_equal(done(0), 4);
 	assert_int_equal(count_of(NBAR_COUNTER_doorbells_bad), 0);
-	wire.refuses = false;
-	passes(1);
-	assert_int_equal(wire.lends, 4);
 }
 
 static void what_the_wire_counts_is_added(void **state)
@@ -321,6 +322,28 @@ static void busy_groups_are_not_lent(void **state)
 	wire.refuses = true;
 	pair_open();
 	g = group_at(0);
+	wire.refuses = false;
+	ring(0); /* the NIC has not read it */
+	assert_false(nbnic_lend_some(&w.device, w.now));
+	assert_int_equal(wire.lends, 1);
+	take_all();
+	wire.refuses = true;
+	ring(1);
+	passes(3);
+	assert_int_equal(done(0), 1);
+	ring(0);
+	ring(0); /* one barrier runs, and one is posted ahead */
+	passes(1);
+	wire.refuses = false;
+	passes(1);
+	assert_false(g->lent);
+	assert_true(group_at(1)->lent);
+	take_all();
+	wire.refuses = true;
+	ring(1);
+	ring(1);
+	passes(5);
+	assert_int_equal(done(0), 3);
 	w.wire.room = 0; /* sends wait */
 	ring(0);
 	passes(2);
@@ -409,6 +432,18 @@ static void a_deadline_is_kept_without_progress(void **state)
 	assert_true(g->deadline == w.now + g->first);
 	assert_true(g->started == w.now);
 	assert_int_equal(g->timeouts, 0);
+	/* One barrier ends and the next begins, at the same step. */
+	passes(1);
+	start(1);
+	passes(1);
+	assert_int_equal(done(0), 2);
+	w.now += 1000;
+	start(0);
+	take_all();
+	assert_true(g->deadline == w.now + g->first);
+	/* The wire wants a group that it has not. */
+	nbnic_lend_wanted(&w.device.nic, 0, w.now);
+	assert_true(g->deadline == w.now + g->first);
 }
 
 /* A step of the same barrier is progress. */
@@ -468,6 +503,26 @@ static void a_wanted_group_times_out(void **state)
 	passes(2); /* member 1, which the wire had, has got the PULL, and says why it is late */
 	assert_int_equal(count_of(NBAR_COUNTER_pulls_received), 1);
 	assert_int_equal(count_of(NBAR_COUNTER_laters_received), 1);
+}
+
+/* A frame that the wire leaves to the NIC meets the state that the wire had. */
+static void a_pull_is_answered_by_the_state_of_now(void **state)
+{
+	(void)state;
+	pair_open();
+	passes(1);
+	w.wire.room = 0; /* the token of member 1 is lost */
+	start(1);
+	w.wire.room = UINT32_MAX;
+	start(0);
+	passes(1);
+	assert_int_equal(done(1), 1);
+	assert_int_equal(done(0), 0);
+	w.now += FIRST_NS;
+	lent[0].wanted = true;
+	passes(4);
+	assert_int_equal(count_of(NBAR_COUNTER_pulls_received), 1);
+	assert_int_equal(done(0), 1);
 }
 
 static void sleepers_are_woken(void **state)
@@ -584,6 +639,14 @@ static void every_cell_has_its_look(void **state)
 	passes(2);
 	for (uint32_t i = 0; i < n; i++)
 		require(done(i) == 1, "cell %u: %u", i, done(i));
+	/* Cells that the wire has not are left to the scan. */
+	take_all();
+	wire.refuses = true;
+	for (uint32_t i = 0; i < n; i++)
+		ring(i);
+	w.now = w.device.next_tick;
+	passes(2);
+	assert_int_equal(done(n - 1), 2);
 }
 
 static void lent_groups_may_end(void **state)
@@ -720,6 +783,7 @@ int main(void)
 		LEND_TEST(a_deadline_is_kept_without_progress),
 		LEND_TEST(a_step_is_progress),
 		LEND_TEST(a_wanted_group_times_out),
+		LEND_TEST(a_pull_is_answered_by_the_state_of_now),
 		LEND_TEST(sleepers_are_woken),
 		LEND_TEST(posts_are_not_missed),
 		LEND_TEST(looks_take_no_more_than_they_must),
