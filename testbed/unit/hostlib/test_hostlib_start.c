@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_hostlib_start.c - a port of a NIC in the kernel's network path: its completions lie beside
+ * the page, and a start socket takes posts and requests for wakes.
+ *
+ * Linked with --wrap for calls of futexes, too: in a sleep, the NIC completes the barrier.
+ */
+#include <linux/futex.h>
+#include <stdarg.h>
+#include <sys/syscall.h>
+
+#include "nic_end.h"
+
+static struct nbar_completion place[NBAR_GROUPS_MAX];
+static int start_end; /* the NIC's end of the start socket */
+static struct nbar_group *g;
+static const void *futex; /* of the last call */
+static uint32_t sleeps;
+
+static bool start_is(uint32_t cell, uint32_t posted, uint32_t asks)
+{
+	struct nbar_start s = { .cell = 99 };
+
+	return recv(start_end, &s, sizeof(s), MSG_DONTWAIT) == sizeof(s) && s.cell == cell &&
+	       s.posted == posted && s.sleeps == asks && !s.reserved[0] && !s.reserved[1];
+}
+
+static bool start_is_empty(void)
+{
+	char byte;
+
+	return recv(start_end, &byte, 1, MSG_DONTWAIT) < 0;
+}
+
+/* Before a thread sleeps, it has told the NIC. */
+long __wrap_syscall(long number, ...);
+long __wrap_syscall(long number, ...)
+{
+	va_list rest;
+
+	va_start(rest, number);
+	futex = va_arg(rest, const void *);
+	const int op = va_arg(rest, int);
+
+	va_end(rest);
+	assert_int_equal(number, SYS_futex);
+	if (op != FUTEX_WAIT)
+		return 0;
+	sleeps++;
+	assert_int_equal(page.doorbell[g->cell].wake_seq, sleeps);
+	assert_true(start_is(g->cell, (uint32_t)g->posted, 1));
+	place[g->cell].word++;
+	return 0;
+}
+
+static int begin(void **state)
+{
+	const struct nbar_endpoint none = { { 0 } };
+	int sv[2];
+
+	set_up(state);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, sv), 0);
+	memset(place, 0, sizeof(place));
+	port.completion = place;
+	port.has_start = true;
+	port.start = sv[0];
+	start_end = sv[1];
+	sleeps = 0;
+	answer(NBAR_OP_GROUP_OPEN, 1, 0, 3);
+	assert_int_equal(open_group(&g), 0);
+	heard(NBAR_OP_GROUP_OPEN, 1);
+	answer_by(NBAR_OP_GROUP_CONNECT, 2,
+		  sizeof(struct nbar_reply) + sizeof(struct nbar_rep_group_connect), NULL, 0);
+	assert_int_equal(nbar_group_connect(g, &none), 0);
+	heard(NBAR_OP_GROUP_CONNECT, 2);
+	page.kick = 1;
+	return 0;
+}
+
+static int end(void **state)
+{
+	close(port.start);
+	close(start_end);
+	return tear_down(state);
+}
+
+static void posts_go_to_the_start_socket(void **state)
+{
+	uint32_t ticket;
+
+	(void)state;
+	for (uint32_t n = 1; n <= 2; n++) {
+		assert_int_equal(nbar_post(g, &ticket), 0);
+		assert_int_equal(page.doorbell[3].posted, n);
+		assert_true(start_is(3, n, 0));
+	}
+	assert_true(start_is_empty());
+	heard_nothing(); /* no kick: the socket wakes the NIC */
+	assert_int_equal(nbar_test(g, ticket), 0);
+	page.completion[3].word = 2; /* not here */
+	assert_int_equal(nbar_test(g, ticket), 0);
+	place[3].word = 2;
+	assert_int_equal(nbar_test(g, ticket), 1);
+}
+
+/* The NIC may have ended, or its socket be full: a kick wakes what is left of it. */
+static void a_start_that_fails_kicks(void **state)
+{
+	struct request r;
+
+	(void)state;
+	close(start_end);
+	assert_int_equal(nbar_post(g, NULL), 0);
+	r = heard(NBAR_OP_KICK, 0);
+	assert_int_equal(r.head.length, sizeof(r.head));
+	start_end = dup(STDIN_FILENO);
+}
+
+/* The futex stays in the page. */
+static void sleepers_tell_the_nic(void **state)
+{
+	const struct nbar_wait_policy policy = { .block = 1 };
+	uint32_t ticket;
+
+	(void)state;
+	nbar_group_set_wait(g, &policy);
+	for (uint32_t n = 1; n <= 2; n++) {
+		assert_int_equal(nbar_post(g, &ticket), 0);
+		assert_true(start_is(3, n, 0));
+		assert_int_equal(nbar_wait(g, ticket, NBAR_FOREVER), 0);
+		assert_int_equal(sleeps, n);
+		assert_ptr_equal(futex, &page.completion[3].wake);
+	}
+	assert_true(start_is_empty());
+	futex = NULL;
+	nblib_wake_group(g);
+	assert_ptr_equal(futex, &page.completion[3].wake);
+	heard_nothing();
+}
+
+static void pollers_tell_the_nic(void **state)
+{
+	int events[2];
+	uint32_t ticket;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, events), 0);
+	answer_by(NBAR_OP_GROUP_EVENTS, 3, sizeof(struct nbar_reply), events, 1);
+	assert_true(nbar_group_fd(g) >= 0);
+	heard(NBAR_OP_GROUP_EVENTS, 3);
+	assert_int_equal(nbar_post(g, &ticket), 0);
+	assert_true(start_is(3, 1, 0));
+	assert_int_equal(nbar_group_arm(g, ticket), 0);
+	assert_int_equal(page.doorbell[3].wake_seq, 1);
+	assert_true(start_is(3, 1, 1));
+	assert_true(start_is_empty());
+	heard_nothing();
+	close(events[0]);
+	close(events[1]);
+}
+
+int main(void)
+{
+#define START(test) cmocka_unit_test_setup_teardown(test, begin, end)
+	const struct CMUnitTest tests[] = {
+		START(posts_go_to_the_start_socket),
+		START(a_start_that_fails_kicks),
+		START(sleepers_tell_the_nic),
+		START(pollers_tell_the_nic),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
