@@ -167,8 +167,11 @@ static int port_begin(const char *nic, enum nbar_op op, void *request, size_t si
 		memcpy(port->secret, reply.secret, sizeof(port->secret));
 		memcpy(port->link.nic, reply.nic, sizeof(reply.nic) - 1);
 		err = map_page(port, reply.page_size, fd[0]);
-		if (err == 0)
+		if (err == 0) {
 			err = map_completions(port, fd[1], fd[2]);
+			if (err)
+				munmap(port->page, sizeof(*port->page));
+		}
 	}
 	for (uint32_t i = 0; i < (port->has_start ? 2 : 3); i++)
 		if (fd[i] >= 0)
