@@ -48,6 +48,7 @@ $(BUILD)/test_stat_loop: ALL_LDFLAGS += $(call wrap,realloc clock_gettime time i
 $(BUILD)/test_hostlib_host: ALL_LDFLAGS += $(call wrap,dlopen dlsym connect getsockopt geteuid poll)
 $(patsubst %,$(BUILD)/test_hostlib_%,fd late link requests start): ALL_LDFLAGS += $(call wrap,recv recvmsg sendmsg)
 $(BUILD)/test_hostlib_start: ALL_LDFLAGS += $(call wrap,syscall)
+$(BUILD)/test_hostlib_reply: ALL_LDFLAGS += $(call wrap,readlink)
 $(BUILD)/test_hostlib_link: ALL_LDFLAGS += $(call wrap,nblib_link_start)
 $(BUILD)/test_hostlib_wait: ALL_LDFLAGS += $(call wrap,clock_gettime nanosleep poll sched_yield shutdown syscall)
 $(BUILD)/test_hostlib_wait $(BUILD)/test_glue_last: ALL_LDFLAGS += $(call wrap,sched_getcpu sched_getaffinity sched_setaffinity)

@@ -2,6 +2,9 @@
 /*
  * test_hostlib_reply.c - daemons with invalid replies: the host library reports an error and does
  * not crash.
+ *
+ * Linked with --wrap for readlink, which tells what a descriptor is: a test may lack the right to
+ * make a map of the kernel.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -9,6 +12,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "unit/unit.h"
@@ -33,6 +37,7 @@ struct answer {
 	} body;
 	size_t length; /* 0: no reply; close */
 	int fd;        /* -1: none */
+	int more[2];   /* descriptors behind it; -1: none */
 };
 
 static char path[64];
@@ -45,6 +50,20 @@ static uint32_t at_start;  /* open descriptors */
 
 static bool frees_stdin; /* before a reply with a descriptor */
 
+static const char *is; /* what the descriptors are; NULL: what the kernel says */
+
+ssize_t __real_readlink(const char *path, char *out, size_t size);
+ssize_t __wrap_readlink(const char *path, char *out, size_t size);
+ssize_t __wrap_readlink(const char *at, char *out, size_t size)
+{
+	size_t n = is ? strlen(is) : 0;
+
+	if (!is)
+		return __real_readlink(at, out, size);
+	memcpy(out, is, n < size ? n : size);
+	return (ssize_t)(n < size ? n : size);
+}
+
 /* What the daemon does with a request. */
 static enum { READS, LEAVES_UNREAD, DOES_NOT_WAIT } manner;
 
@@ -53,8 +72,10 @@ static void answer_one(int fd, struct answer *a, const struct nbar_request *requ
 {
 	union {
 		struct cmsghdr align;
-		char byte[CMSG_SPACE(sizeof(int))];
+		char byte[CMSG_SPACE(3 * sizeof(int))];
 	} rights = { .byte = { 0 } };
+	const int fd3[] = { a->fd, a->more[0], a->more[1] };
+	const size_t nfd = fd3[1] < 0 ? 1 : fd3[2] < 0 ? 2 : 3;
 	char message[sizeof(a->head) + sizeof(a->body)];
 	struct iovec iov = { message, a->length };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
@@ -66,13 +87,13 @@ static void answer_one(int fd, struct answer *a, const struct nbar_request *requ
 		close(STDIN_FILENO);
 	if (a->fd >= 0) {
 		msg.msg_control = &rights;
-		msg.msg_controllen = sizeof(rights);
+		msg.msg_controllen = CMSG_SPACE(nfd * sizeof(int));
 		struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
 
 		c->cmsg_level = SOL_SOCKET;
 		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(c), &a->fd, sizeof(int));
+		c->cmsg_len = CMSG_LEN(nfd * sizeof(int));
+		memcpy(CMSG_DATA(c), fd3, nfd * sizeof(int));
 	}
 	(void)!sendmsg(fd, &msg, MSG_NOSIGNAL);
 }
@@ -118,6 +139,7 @@ static struct answer *say(enum nbar_op op, size_t body)
 		},
 		.length = sizeof(a->head) + body,
 		.fd = -1,
+		.more = { -1, -1 },
 	};
 	return a;
 }
@@ -155,9 +177,13 @@ static void daemon_start(void)
 static void daemon_end(void)
 {
 	pthread_join(thread, NULL);
-	for (uint32_t i = 0; i < nanswer; i++)
-		if (answer[i].fd >= 0)
-			close(answer[i].fd);
+	for (uint32_t i = 0; i < nanswer; i++) {
+		const int fd[] = { answer[i].fd, answer[i].more[0], answer[i].more[1] };
+
+		for (uint32_t n = 0; n < 3; n++)
+			if (fd[n] >= 0)
+				close(fd[n]);
+	}
 	nanswer = 0;
 }
 
@@ -325,6 +351,93 @@ static void pages_are_checked(void **state)
 	close(a->fd);
 	a->fd = -1;
 	expect_open(-EPROTO, "no memory");
+}
+
+#define KERNEL_MAP "anon_inode:bpf-map"
+
+/* A NIC in the kernel's network path passes the place of its completions and a start socket, too.
+ */
+static struct answer *say_kernel_port(void)
+{
+	struct answer *a = say_port();
+
+	a->more[0] = page_fd(sizeof(struct nbar_page), 0, 0);
+	a->more[1] = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	return a;
+}
+
+static void completions_beside_the_page_are_mapped(void **state)
+{
+	const struct nbar_group_attr attr = { .rank = 0, .size = 1 };
+	const uint64_t one = 1;
+	struct nbar_endpoint endpoint;
+	struct nbar_port *port;
+	struct nbar_group *g;
+	struct answer *a = say_kernel_port();
+	int status = -1, start;
+	pid_t child;
+
+	(void)state;
+	say(NBAR_OP_GROUP_OPEN, sizeof(answer[1].body.group))->body.group.cell = 5;
+	is = KERNEL_MAP;
+	daemon_start();
+	assert_int_equal(nbar_open(path, &port), 0);
+	assert_true(port->has_start);
+	start = port->start;
+	assert_int_equal(nbar_group_open(port, &attr, &g, &endpoint), 0);
+	assert_ptr_equal(g->completion, &port->completion[5]);
+	assert_int_equal(pwrite(a->more[0], &one, sizeof(one), 5 * sizeof(*g->completion)),
+			 sizeof(one));
+	assert_int_equal(g->completion->word, 1);
+	/* The child of a fork has none of it. */
+	child = fork();
+	if (child == 0) {
+		bool gone = fcntl(start, F_GETFD) < 0 && g->completion->word == 0;
+
+		g->completion->word = 2;
+		nbar_close(port);
+		_exit(!gone);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_equal(g->completion->word, 1);
+	assert_true(fcntl(start, F_GETFD) >= 0);
+	nbar_close(port);
+	assert_true(fcntl(start, F_GETFD) < 0);
+	daemon_end();
+	is = NULL;
+}
+
+/* Any other file could shrink while it is mapped. */
+static void completions_are_checked(void **state)
+{
+	static const char *const others[] = { NULL, "anon_inode:bpf-ma", KERNEL_MAP "s",
+					      "anon_inode:bpf-mop" };
+	static const char why[] = "NIC " NIC_NAME ": it passed no map of the kernel";
+	struct answer *a;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		say_kernel_port();
+		is = others[i];
+		expect_open(-EPROTO, why);
+	}
+	is = KERNEL_MAP;
+	a = say_kernel_port(); /* without a start socket */
+	close(a->more[1]);
+	a->more[1] = -1;
+	expect_open(-EPROTO, why);
+	a = say_kernel_port();
+	close(a->more[0]);
+	a->more[0] = open("/dev/null", O_RDWR | O_CLOEXEC);
+	expect_open(-ENODEV, "NIC " NIC_NAME ": cannot map its completions: No such device");
+	say_kernel_port()->body.port.page_size++; /* all three are closed */
+	expect_open(-EPROTO, "bytes");
+	a = say_kernel_port();
+	a->length = a->head.length = sizeof(a->head);
+	a->head.status = -ENOSPC;
+	expect_open(-ENOSPC, "");
+	is = NULL;
 }
 
 static void groups_are_checked(void **state)
@@ -633,6 +746,8 @@ int main(void)
 		cmocka_unit_test(a_descriptor_may_be_0),
 		cmocka_unit_test(a_refused_client_gets_the_reason),
 		cmocka_unit_test(pages_are_checked),
+		cmocka_unit_test(completions_beside_the_page_are_mapped),
+		cmocka_unit_test(completions_are_checked),
 		cmocka_unit_test(groups_are_checked),
 		cmocka_unit_test(a_connect_that_lacks_peers_is_an_error),
 		cmocka_unit_test(statistics_are_checked),
