@@ -330,10 +330,11 @@ static int call_locked(struct nblib_link *l, struct nblib_call *call)
 		if (!interrupted(&reset))
 			return lost(l);
 	take_descriptors(&msg, call->fd, nfd);
-	if (call->fd && *call->fd < 0 && (msg.msg_flags & MSG_CTRUNC))
-		return no_descriptor(l);
 	/* The length in the head shows whether the reply is complete. */
-	err = check_reply(l, call, &reply, (size_t)n);
+	if (nfd && call->fd[nfd - 1] < 0 && (msg.msg_flags & MSG_CTRUNC))
+		err = no_descriptor(l);
+	else
+		err = check_reply(l, call, &reply, (size_t)n);
 	for (uint32_t i = 0; err && i < nfd && call->fd[i] >= 0; i++) {
 		close(call->fd[i]);
 		call->fd[i] = -1;

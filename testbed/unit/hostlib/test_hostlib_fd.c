@@ -4,6 +4,7 @@
  * descriptors that it did not request. If it cannot take a descriptor, it names the limit that is
  * reached. It reads the socket of a group's events in portions.
  */
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/resource.h>
 
@@ -77,6 +78,67 @@ static struct nbar_group *open_another(uint32_t cell)
 
 /* Runs a test twice: second in a program that has closed its standard input, so that the next
  * descriptor is 0. passed: what the NIC passes. */
+/* The limit with which this process can open n descriptors more. */
+static rlim_t limit_for(uint32_t n)
+{
+	int fd = lowest_free();
+
+	for (; n > 0; fd++)
+		n -= fcntl(fd, F_GETFD) < 0;
+	return (rlim_t)fd;
+}
+
+/* A reply with three descriptors, of which this process has room for some: it gets all or none. */
+static void several_descriptors_come_together(void **state)
+{
+	const int sent[5] = { nic_end, nic_end, nic_end, nic_end, nic_end };
+	const uint32_t before = unit_descriptors();
+	struct nblib_call call = abort_call();
+	struct rlimit limit, full;
+	int fd[3];
+
+	(void)state;
+	call.fd = fd;
+	call.nfd = 3;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	full = limit;
+	for (uint32_t room = 0; room <= 3; room++) {
+		int rc;
+
+		answer_by(NBAR_OP_GROUP_ABORT, room + 1, sizeof(struct nbar_reply), sent, 3);
+		full.rlim_cur = limit_for(room);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &full), 0);
+		rc = nblib_link_call(&port.link, &call);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+		require(rc == (room < 3 ? -EMFILE : 0), "room for %u: %d", room, rc);
+		for (uint32_t i = 0; i < 3; i++)
+			require((fd[i] >= 0) == (room == 3), "room for %u: [%u] %d", room, i,
+				fd[i]);
+		require(unit_descriptors() == before + (room < 3 ? 0 : 3), "room for %u: leaks",
+			room);
+	}
+	for (uint32_t n = 1; n <= 5; n++) {
+		for (uint32_t i = 0; i < 3; i++)
+			if (fd[i] >= 0)
+				close(fd[i]);
+		answer_by(NBAR_OP_GROUP_ABORT, n + 4, sizeof(struct nbar_reply), sent, n);
+		assert_int_equal(nblib_link_call(&port.link, &call), 0);
+		for (uint32_t i = 0; i < 3; i++)
+			assert_int_equal(fd[i] >= 0, i < n);
+		assert_int_equal(unit_descriptors(), before + (n < 3 ? n : 3));
+	}
+	/* A refusal with descriptors. */
+	for (uint32_t i = 0; i < 3; i++)
+		close(fd[i]);
+	for (uint32_t n = 1; n <= 3; n++) {
+		answer_status_by(NBAR_OP_GROUP_ABORT, n + 9, -NBAR_EPERM, sizeof(struct nbar_reply),
+				 sent, n);
+		assert_int_equal(nblib_link_call(&port.link, &call), -EPERM);
+		assert_int_equal(fd[0], -1);
+		assert_int_equal(unit_descriptors(), before);
+	}
+}
+
 static void with_and_without_stdin(void (*test)(struct nbar_group *g, int passed))
 {
 	int kept = dup(0), lowest;
@@ -198,6 +260,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		FD(descriptors_that_nobody_wanted_are_closed),
 		FD(without_room_for_a_descriptor),
+		FD(several_descriptors_come_together),
 		FD(a_refusal_leaves_no_descriptor),
 		FD(an_abort_wakes_poll_at_once),
 		FD(events_are_taken_in_portions),
