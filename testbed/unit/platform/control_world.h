@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "control_internal.h"
+#include "daemon.h"
 #include "logged.h"
 
 #define THREADS_MAX 16u
@@ -590,12 +591,12 @@ static union {
 	uint8_t byte[8192];
 } reply;
 
-/* Reads a reply. Returns its status; *got: the descriptor that came with it, -1: none. */
-static int answered_fd(int fd, int *got)
+/* Reads a reply. Returns its status; got: the descriptors that came with it, -1: none. */
+static int answered_fds(int fd, int got[DAEMON_FDS_MAX])
 {
 	union {
 		struct cmsghdr align;
-		char byte[CMSG_SPACE(sizeof(int))];
+		char byte[CMSG_SPACE(DAEMON_FDS_MAX * sizeof(int))];
 	} rights;
 	struct iovec iov = { &reply, sizeof(reply) };
 	struct msghdr msg = { .msg_iov = &iov,
@@ -603,13 +604,24 @@ static int answered_fd(int fd, int *got)
 			      .msg_control = rights.byte,
 			      .msg_controllen = sizeof(rights.byte) };
 	ssize_t n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	const struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&msg) : NULL;
 
-	*got = -1;
+	memset(got, 0xff, DAEMON_FDS_MAX * sizeof(*got));
 	if (n <= 0)
 		return n < 0 && errno == EAGAIN ? NO_REPLY : ENDED;
-	if (CMSG_FIRSTHDR(&msg))
-		memcpy(got, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(*got));
+	if (c)
+		memcpy(got, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
 	return reply.head.status;
+}
+
+/* The same of a reply with one descriptor at most. */
+static int answered_fd(int fd, int *got)
+{
+	int all[DAEMON_FDS_MAX], status = answered_fds(fd, all);
+
+	assert_int_equal(all[1], -1);
+	*got = all[0];
+	return status;
 }
 
 static int answered(int fd)

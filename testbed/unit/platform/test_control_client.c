@@ -369,6 +369,115 @@ static void a_descriptor_that_cannot_be_sent(void **state)
 	assert_null(world.control->user);
 }
 
+static int of_wire[2]; /* what the wire has for the hosts of a port */
+
+static bool wire_fds(const struct wire_base *base, uint32_t port, int fd[2])
+{
+	(void)base;
+	memcpy(fd, of_wire, sizeof(of_wire));
+	return port == 0; /* of other ports: none */
+}
+
+/* A wire with descriptors of its own for the ports of NIC 0. */
+static void wire_gives_fds(void)
+{
+	static struct wire_ops ops;
+
+	ops = *world.wire[0].ops;
+	ops.port_fds = wire_fds;
+	world.wire[0].ops = &ops;
+	for (uint32_t i = 0; i < 2; i++)
+		of_wire[i] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+}
+
+static void wire_fds_are_whole(void)
+{
+	uint64_t n;
+
+	for (uint32_t i = 0; i < 2; i++) {
+		write_to(of_wire[i]);
+		assert_int_equal(read(of_wire[i], &n, sizeof(n)), sizeof(n));
+		close(of_wire[i]);
+	}
+}
+
+/* Owners and attached clients get copies: of the page, and of what the wire has. */
+static void ports_with_descriptors_of_the_wire(void **state)
+{
+	struct nbar_req_port_attach attach = { 0 };
+	int fd = comes(0), other = comes(0), third = comes(0), got[DAEMON_FDS_MAX];
+	const struct control_user *u = world.control->user;
+	uint32_t fds = entries("/proc/self/fd");
+	uint64_t n;
+
+	(void)state;
+	wire_gives_fds();
+	assert_int_equal(u->nfd, 5); /* three clients and a thread with two */
+	for (uint32_t t = 0; t < 2; t++) {
+		if (t == 0)
+			asks(fd, NBAR_OP_PORT_OPEN, &any_port, sizeof(any_port));
+		else
+			asks(other, NBAR_OP_PORT_ATTACH, &attach, sizeof(attach));
+		all_run();
+		assert_int_equal(answered_fds(t == 0 ? fd : other, got), 0);
+		attach.port = reply.open.port.port;
+		memcpy(attach.secret, reply.open.port.secret, sizeof(attach.secret));
+		assert_true(lseek(got[0], 0, SEEK_END) == sizeof(struct nbar_page));
+		for (uint32_t i = 0; i < 2; i++) {
+			write_to(got[1 + i]);
+			assert_int_equal(read(of_wire[i], &n, sizeof(n)), sizeof(n));
+		}
+		for (uint32_t i = 0; i < 3; i++)
+			close(got[i]);
+		assert_int_equal(u->nfd, 8); /* an owner counts */
+	}
+	assert_int_equal(opens_port(third), 0);
+	assert_int_equal(u->nfd, 9);
+	/* The NIC has a page of each port, and of the copies none. */
+	assert_int_equal(entries("/proc/self/fd"), fds + 2 + 2);
+	close(fd);
+	close(other);
+	close(third);
+	users_run();
+	wire_fds_are_whole();
+}
+
+/* All copies that were made are closed, once; and the client learns it. */
+static void several_descriptors_that_cannot_be_sent(void **state)
+{
+	int fd = comes(0), got[DAEMON_FDS_MAX], kept[2];
+	uint32_t fds;
+
+	(void)state;
+	wire_gives_fds();
+	memcpy(kept, of_wire, sizeof(kept));
+	fds = entries("/proc/self/fd");
+	for (uint32_t i = 0; i < 3; i++) {
+		/* One of the wire's cannot be copied, or the message cannot be sent. */
+		if (i < 2)
+			of_wire[i] = -1;
+		else
+			world.send_fails = 1;
+		world.send_error = ENOBUFS;
+		asks(fd, NBAR_OP_PORT_OPEN, &any_port, sizeof(any_port));
+		users_run();
+		memcpy(of_wire, kept, sizeof(kept));
+		assert_int_equal(answered_fds(fd, got), -NBAR_EMFILE);
+		assert_int_equal(got[0], -1);
+		assert_int_equal(world.nicd.nic[0]->device.nopen, 0);
+		assert_int_equal(entries("/proc/self/fd"), fds);
+		assert_int_equal(world.control->user->nfd, 3);
+	}
+	asks(fd, NBAR_OP_PORT_OPEN, &any_port, sizeof(any_port));
+	users_run();
+	assert_int_equal(answered_fds(fd, got), 0);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(close(got[i]), 0);
+	close(fd);
+	users_run();
+	wire_fds_are_whole();
+}
+
 /* --- who is dropped ------------------------------------------------------------------------ */
 
 static void only_idle_clients_are_dropped(void **state)
@@ -708,6 +817,8 @@ int main(void)
 		DAEMON(idle_clients_make_room),
 		DAEMON(a_request_that_waits_is_not_alone),
 		DAEMON(a_descriptor_that_cannot_be_sent),
+		DAEMON(ports_with_descriptors_of_the_wire),
+		DAEMON(several_descriptors_that_cannot_be_sent),
 		DAEMON(only_idle_clients_are_dropped),
 		PROGRAM(a_program_uses_its_nic),
 		PROGRAM(it_is_asked_again),
