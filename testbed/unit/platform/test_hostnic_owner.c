@@ -253,7 +253,6 @@ static void refuses(void)
 		{ "host:pull-us=0", "from 1 to" },
 		{ "host:budget-ms=1", "from 200 to" },
 		{ "host:budget-ms=200,pull-us=10000", "at least 64 times" },
-		{ "host:wire=udp,tune=/none", "No such file" },
 		{ "host:color=red", "unknown key \"color\"" },
 		{ "host:bind=192.0.2.1:0", "Cannot assign requested address" },
 	};
