@@ -113,6 +113,11 @@ static void a_start_that_fails_kicks(void **state)
 	assert_int_equal(nbar_post(g, NULL), 0);
 	r = heard(NBAR_OP_KICK, 0);
 	assert_int_equal(r.head.length, sizeof(r.head));
+	/* No kick goes to a NIC that is gone. */
+	port.link.down = NBLIB_GONE;
+	nblib_start(&port, 3, 2, false);
+	heard_nothing();
+	port.link.down = NBLIB_UP;
 	start_end = dup(STDIN_FILENO);
 }
 
