@@ -95,7 +95,8 @@ static int on_page_make(void *ctx, uint32_t port, struct nbar_page **out)
 	void *page;
 	int fd, rc;
 
-	if (n->fds_left == 0)
+	/* The page's; and two more of some wires. */
+	if (n->fds_left < (n->device.wire->ops->port_fds ? 3 : 1))
 		return -EMFILE;
 	fd = memfd_create("nbar-port", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)

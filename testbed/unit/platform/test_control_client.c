@@ -442,6 +442,29 @@ static void ports_with_descriptors_of_the_wire(void **state)
 	wire_fds_are_whole();
 }
 
+/* A user who has no share for all that a port needs gets none. */
+static void ports_need_their_share(void **state)
+{
+	int fd = comes(0), got[DAEMON_FDS_MAX];
+	uint32_t used = world.control->user->nfd;
+
+	(void)state;
+	wire_gives_fds();
+	for (uint32_t left = 2; left <= 3; left++) {
+		world.limit.rlim_cur = 2 * (used + left) + world.control->fds_own;
+		asks(fd, NBAR_OP_PORT_OPEN, &any_port, sizeof(any_port));
+		users_run();
+		assert_int_equal(answered_fds(fd, got), left == 3 ? 0 : -NBAR_EMFILE);
+		assert_int_equal(got[0] >= 0, left == 3);
+	}
+	assert_int_equal(world.control->user->nfd, used + 3);
+	for (uint32_t i = 0; i < 3; i++)
+		close(got[i]);
+	close(fd);
+	users_run();
+	wire_fds_are_whole();
+}
+
 /* All copies that were made are closed, once; and the client learns it. */
 static void several_descriptors_that_cannot_be_sent(void **state)
 {
@@ -818,6 +841,7 @@ int main(void)
 		DAEMON(a_request_that_waits_is_not_alone),
 		DAEMON(a_descriptor_that_cannot_be_sent),
 		DAEMON(ports_with_descriptors_of_the_wire),
+		DAEMON(ports_need_their_share),
 		DAEMON(several_descriptors_that_cannot_be_sent),
 		DAEMON(only_idle_clients_are_dropped),
 		PROGRAM(a_program_uses_its_nic),
