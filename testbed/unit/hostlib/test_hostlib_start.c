@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 
 #include "nic_end.h"
+#include "nbar_extra.h"
 
 static struct nbar_completion place[NBAR_GROUPS_MAX];
 static int start_end; /* the NIC's end of the start socket */
@@ -121,6 +122,28 @@ static void a_start_that_fails_kicks(void **state)
 	start_end = dup(STDIN_FILENO);
 }
 
+/* The last process of a team posts the barrier of the group. */
+static void the_last_of_a_team_posts(void **state)
+{
+	static struct nbar_process_team procs;
+
+	(void)state;
+	assert_int_equal(nbar_process_team_init(&procs, 2), 0);
+	assert_int_equal(nbar_process_team_post(&procs, g, 1, NULL), 0);
+	assert_true(start_is_empty());
+	assert_int_equal(nbar_process_team_post(&procs, g, 0, NULL), 0);
+	assert_int_equal(page.doorbell[3].posted, 1);
+	assert_true(start_is(3, 1, 0));
+	heard_nothing();
+	/* Without a start socket, a kick. */
+	port.has_start = false;
+	place[3].word = 1;
+	for (uint32_t i = 0; i < 2; i++)
+		assert_int_equal(nbar_process_team_post(&procs, g, i, NULL), 0);
+	heard(NBAR_OP_KICK, 0);
+	assert_true(start_is_empty());
+}
+
 /* The futex stays in the page. */
 static void sleepers_tell_the_nic(void **state)
 {
@@ -168,9 +191,8 @@ int main(void)
 {
 #define START(test) cmocka_unit_test_setup_teardown(test, begin, end)
 	const struct CMUnitTest tests[] = {
-		START(posts_go_to_the_start_socket),
-		START(a_start_that_fails_kicks),
-		START(sleepers_tell_the_nic),
+		START(posts_go_to_the_start_socket), START(a_start_that_fails_kicks),
+		START(the_last_of_a_team_posts),     START(sleepers_tell_the_nic),
 		START(pollers_tell_the_nic),
 	};
 
