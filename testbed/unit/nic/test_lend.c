@@ -191,7 +191,8 @@ static void connect_to(uint32_t cell, const struct nbar_endpoint *endpoint, uint
 	struct nbar_req_group_connect *req = (void *)(w.in + 1024);
 
 	*req = (struct nbar_req_group_connect){ .cell = cell, .nendpoint = n };
-	memcpy(req + 1, endpoint, n * sizeof(*endpoint));
+	if (n > 0)
+		memcpy(req + 1, endpoint, n * sizeof(*endpoint));
 	assert_int_equal(
 		request(&c, NBAR_OP_GROUP_CONNECT, req, sizeof(*req) + n * sizeof(*endpoint)), 0);
 }
@@ -245,7 +246,7 @@ static uint64_t count_of(enum nbar_counter n)
 /* A request for statistics takes all groups back. */
 static void take_all(void)
 {
-	assert_int_equal(request(&c, NBAR_OP_NIC_STAT, NULL, 0), 0);
+	assert_int_equal(request(&c, NBAR_OP_NIC_STAT, "", 0), 0);
 	assert_int_equal(wire.lends, wire.takes);
 }
 
