@@ -6,9 +6,16 @@
 #include "request.h"
 #include "text.h"
 
+/* What one call looks at, so that the pass does not wait for long. */
+#define TAKES_A_CALL 16u
+#define INFOS_A_CALL 2u
+#define HANDLES_A_CALL 256u
+
 struct stat_call {
 	struct nbnic_device *device;
 	struct nbar_rep_nic_stat *out;
+	uint32_t next; /* the handle that run_lent_take looks at next */
+	bool taken;    /* the counts of all lent groups */
 };
 
 /* Moves the counters of the wire to the counters of the NIC. */
@@ -28,14 +35,28 @@ static void count_wire(struct nbnic_device *d)
 	w->refused = 0;
 }
 
-static void run_nic_stat(void *arg, uint64_t now)
+static void run_lent_take(void *arg, uint64_t now)
 {
 	struct stat_call *call = arg;
 	struct nbnic *nic = &call->device->nic;
+	uint32_t n = 0, looked = 0;
 
-	for (uint32_t i = 0; i < nic->high; i++)
-		if (nic->group[i])
-			nbnic_take(nic, nic->group[i], now);
+	for (; call->next < nic->high && n < TAKES_A_CALL && looked < HANDLES_A_CALL; looked++) {
+		struct nbnic_group *g = nic->group[call->next++];
+
+		n += g && g->lent;
+		if (g)
+			nbnic_take(nic, g, now);
+	}
+	call->taken = call->next >= nic->high;
+}
+
+static void run_nic_stat(void *arg, uint64_t now)
+{
+	struct stat_call *call = arg;
+	const struct nbnic *nic = &call->device->nic;
+
+	(void)now;
 	count_wire(call->device);
 	call->out->nport = call->device->nopen;
 	call->out->ngroup = nic->nopen;
@@ -53,13 +74,11 @@ int nbnic_request_nic_stat(struct nbnic_request *r)
 	nbnic_text_copy(call.out->address, sizeof(call.out->address), d->wire->text);
 	nbnic_text_copy(call.out->address_why, sizeof(call.out->address_why), d->wire->why);
 	call.out->pid = d->pid;
+	while (d->wire->ops->lend && !call.taken)
+		nbnic_request_call(d, run_lent_take, &call);
 	nbnic_request_call(d, run_nic_stat, &call);
 	return 0;
 }
-
-/* Groups and handles that one call looks at, so that the pass does not wait for long. */
-#define INFOS_A_CALL 2u
-#define HANDLES_A_CALL 256u
 
 struct info_call {
 	struct nbnic_device *device;

@@ -707,6 +707,40 @@ static void statistics_are_of_now(void **state)
 	assert_int_equal(info->running, 1);
 }
 
+static uint32_t takes_most;
+
+static void on_exclusive(void *ctx, nbnic_fn *fn, void *arg)
+{
+	const uint32_t before = wire.takes;
+
+	(void)ctx;
+	fn(arg, w.now);
+	if (wire.takes - before > takes_most)
+		takes_most = wire.takes - before;
+}
+
+/* The pass waits for a request while a few groups come back, not while all do. */
+static void groups_come_back_a_few_at_a_time(void **state)
+{
+	static struct nbnic_platform counted;
+
+	(void)state;
+	counted = *w.device.platform;
+	counted.exclusive = on_exclusive;
+	assert_int_equal(group_open(&c, "signal", 0, 2), 0);
+	for (uint32_t i = 1; i <= 40; i++) {
+		assert_int_equal(group_open(&c, "pairwise", 0, 1), 0);
+		connect_to(i, NULL, 0);
+	}
+	group_close(&c, 0); /* its handle is free */
+	passes(40);
+	assert_int_equal(wire.lends, 40);
+	w.device.platform = &counted;
+	takes_most = 0;
+	take_all();
+	assert_in_range(takes_most, 1, 16);
+}
+
 static uint32_t noted;
 
 static void on_trace(void *ctx, const struct nbar_trace_event *e)
@@ -792,6 +826,7 @@ int main(void)
 		LEND_TEST(lent_groups_may_end),
 		LEND_TEST(failures_reach_lent_groups),
 		LEND_TEST(statistics_are_of_now),
+		LEND_TEST(groups_come_back_a_few_at_a_time),
 		LEND_TEST(a_traced_nic_lends_nothing),
 		LEND_TEST(completions_may_lie_elsewhere),
 	};
