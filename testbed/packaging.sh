@@ -102,6 +102,7 @@ if command -v rpmbuild >/dev/null; then
 	[ -f "$tree/lib64/libnbar-mpi-mpich.so" ] || without+=(--without mpich)
 	has_wire dpdk || without+=(--without dpdk)
 	has_wire verbs || without+=(--without rdma)
+	has_wire kernel || without+=(--without kernel)
 	ok "RPM: the packages build from make dist" rpm_build
 	if command -v rpmlint >/dev/null; then
 		ok "RPM: rpmlint finds no error" rpm_lint

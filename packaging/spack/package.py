@@ -44,6 +44,7 @@ class Nbar(MakefilePackage):
             "MPICC_MPICH=" + compilers["mpich"],
             "DPDK=" + ("yes" if spec.satisfies("+dpdk") else ""),
             "VERBS=" + ("yes" if spec.satisfies("+rdma") else ""),
+            "KERNEL=",
             "BARED_IMAGE=",
         ]
 
