@@ -74,7 +74,7 @@ int nbnic_request_nic_stat(struct nbnic_request *r)
 	nbnic_text_copy(call.out->address, sizeof(call.out->address), d->wire->text);
 	nbnic_text_copy(call.out->address_why, sizeof(call.out->address_why), d->wire->why);
 	call.out->pid = d->pid;
-	while (d->wire->ops->lend && !call.taken)
+	while (NBNIC_LEND && d->wire->ops->lend && !call.taken)
 		nbnic_request_call(d, run_lent_take, &call);
 	nbnic_request_call(d, run_nic_stat, &call);
 	return 0;
