@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.." || exit 1
 . testbed/lib.sh
 make_work
 
-# Files of the build, and what they may need beside libc.
+# Files of the build, and the libraries that each may need besides libc.
 allowed="
 nbar-nicd libsodium
 nbar-bared

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * options.c - the command line of nbar-nicd: its own settings, and what they mean together.
+ * options.c - the command line of nbar-nicd: settings of the daemon alone, and checks of their
+ * combinations.
  *
  * Called by main() before anything else. A message names each wrong option and the right form.
  */

@@ -273,7 +273,7 @@ int settings_options(const struct settings_reader *r, int argc, char **argv)
 						       .has_arg = s->value ? required_argument
 									   : no_argument,
 						       .val = (int)(s - settings_table) };
-	/* getopt says what is wrong: then it returns '?', which is no row. */
+	/* getopt has printed the error and returns '?', which is not in the table. */
 	while (rc == 0 && (which = getopt_long(argc, argv, "+", option, NULL)) != -1)
 		rc = which == '?' ? -EINVAL : settings_option(r, &settings_table[which], optarg);
 	if (rc == 0 && !r->out->run_dir[0] &&

@@ -3,7 +3,7 @@
  * lent.h - what the daemon and its programs in the kernel share.
  *
  * The daemon lends a group to the programs: they step its state for each token and each post, until
- * the daemon takes it back to do what is rare. At any time one of the two has the state.
+ * the daemon takes it back for rare work. Either the daemon or the programs own the state.
  */
 #ifndef KERNEL_LENT_H
 #define KERNEL_LENT_H

@@ -122,7 +122,8 @@ static void posts_go_to_the_start_socket(void **state)
 	assert_int_equal(nbar_test(g, ticket), 1);
 }
 
-/* The NIC may have ended, or its socket be full: a kick wakes what is left of it. */
+/* The NIC has ended, or the buffer of the start socket is full: libnbar kicks the daemon instead.
+ */
 static void a_start_that_fails_kicks(void **state)
 {
 	struct request r;

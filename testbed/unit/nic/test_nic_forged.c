@@ -179,7 +179,7 @@ static void test_before_connect(void **state)
 		if (!lie)
 			say_of(w, &from, other, NBFW_TOKEN);
 		assert_int_equal(bad(w), 1); /* the second one */
-		if (lie)                     /* from the one that tokens come from */
+		if (lie)                     /* from the member that sent the token */
 			say_of(w, &from, other, NBFW_ABORT);
 		else
 			say(w, &own, NBFW_ABORT);

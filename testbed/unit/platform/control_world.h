@@ -35,7 +35,8 @@ static struct world {
 	int lock, stop_fd;
 	uint64_t clock, reads;   /* of the clock: ns, and how often the mailbox has read it */
 	int64_t blocks;          /* of memory that are in use */
-	uint32_t calls, fail_at; /* that can fail; the one that does, 0: none */
+	uint32_t calls, fail_at; /* calls that can fail so far; the number of the call that fails,
+				    0: none */
 	uint32_t zero_at;        /* the one whose descriptor is 0 */
 	uint32_t fds;            /* that were open before this world */
 	uint32_t alive, naps;

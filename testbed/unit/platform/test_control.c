@@ -334,7 +334,8 @@ static void what_ends_when(void **state)
 	assert_int_equal(world.nicd.stop_at, world.clock + 5 * MS);
 	assert_int_equal(world.nicd.stop_latest, world.clock + 200 * MS);
 	users_delayed = true;
-	control_end(world.control); /* a user's thread is delayed: it keeps what it uses */
+	control_end(world.control); /* a user's thread is still running: control_end keeps the
+				       memory that it uses */
 	assert_int_equal(world.control->nuser, 2);
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		world.clock = row[i].now;

@@ -246,7 +246,7 @@ static void descriptors_are_counted(void **state)
 			 -NBAR_EMFILE);
 	assert_int_equal(u->nfd, 6);
 	assert_int_equal(world.naps, 0);
-	assert_int_equal(stat_of(other), 0); /* it gives nothing to a user who has its share */
+	assert_int_equal(stat_of(other), 0); /* a user who already has its share gets nothing */
 	world.limit.rlim_cur += 2;           /* one is left */
 	assert_int_equal(status_of(fd, NBAR_OP_GROUP_EVENTS, &events, sizeof(events)), 0);
 	close(fd);
@@ -442,7 +442,7 @@ static void ports_with_descriptors_of_the_wire(void **state)
 	wire_fds_are_whole();
 }
 
-/* A user who has no share for all that a port needs gets none. */
+/* A port is refused if the user's share of descriptors does not suffice for it. */
 static void ports_need_their_share(void **state)
 {
 	int fd = comes(0), got[DAEMON_FDS_MAX];
