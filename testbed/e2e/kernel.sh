@@ -63,12 +63,41 @@ killed_member() {
 	grep -q "ended without closing it" "$work/out"
 }
 
+# Datagrams to the address of start sockets, by another socket: too short, and as long as a post.
+start_stays() {
+	nsenter -t "$other" -n python3 -c '
+import socket
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0800))
+s.settimeout(1)
+print("listens", flush=True)
+try:
+    while True:
+        if b"stranger" in s.recv(2048):
+            exit("a datagram has left the host")
+except TimeoutError:
+    pass' >"$work/heard" 2>&1 &
+	local listener=$!
+	pids="$pids $listener"
+	for _ in $(seq 100); do
+		grep -qs listens "$work/heard" && break
+		sleep 0.05
+	done
+	ip address add 192.0.2.1/24 dev va
+	python3 -c '
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton("192.0.2.1"))
+for n in (1, 3):
+    s.sendto(b"stranger" * n, ("224.0.0.115", 34997))'
+	wait "$listener" || { cat "$work/heard"; return 1; }
+}
+
 second_refused() {
 	wants 1 "another NIC has interface va already" "$BUILD/nbar-nicd" --run-dir "$work/c" --nic wire=kernel,dev=va
 }
 
 ok "kernel: two network namespaces joined by veth" other_namespace
-if ! here >"$work/began" && grep -q "take the programs\|attach a program" "$work/began"; then
+if ! here >"$work/began" && grep -q "take the programs.*not permitted\|attach a program" "$work/began"; then
 	daemons=
 	skip "kernel over veth" "$(grep -h "nic n0" "$work/began" | head -n 1)"
 	finish
@@ -83,6 +112,7 @@ ok "kernel: late members" "$oracle" -i 20 -d 10 "$work/a/n0.sock" "$work/b/n1.so
 ok "kernel: 500 barriers of 4, two ports on each NIC" "$oracle" -i 500 -a dissemination:3 \
 	"$work/a/n0.sock" "$work/a/n0.sock" "$work/b/n1.sock" "$work/b/n1.sock"
 ok "kernel: a killed member is named" killed_member
+ok "kernel: no datagram to the address of start sockets leaves the host" start_stays
 ok "kernel: a second daemon on the interface is refused" second_refused
 if command -v nft >/dev/null && worse_wire 2>/dev/null; then
 	ok "kernel: 300 barriers of 2 with 5 % loss and 5 % duplicates" \

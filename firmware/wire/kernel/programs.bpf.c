@@ -282,16 +282,17 @@ SEC("tc") int kernel_out(struct __sk_buff *skb)
 	uint32_t *port, *index, at;
 	bool lent;
 
-	if (p + FRAME > (void *)(long)skb->data_end ||
+	if (p + AT_POST > (void *)(long)skb->data_end ||
 	    AT(p, AT_PROTOCOL, uint16_t) != bpf_htons(0x0800) ||
 	    AT(p, AT_IP_PROTOCOL, uint8_t) != 17 ||
 	    AT(p, AT_IP_TO, uint32_t) != bpf_htonl(KERNEL_UDP_TO) ||
 	    AT(p, AT_UDP_TO, uint16_t) != bpf_htons(KERNEL_UDP_PORT))
 		return TC_ACT_OK;
+	/* Nothing to this address leaves the host: it is a post, or it is dropped. */
 	key = bpf_get_socket_cookie(skb);
 	port = bpf_map_lookup_elem(&ports, &key);
-	if (!port)
-		return TC_ACT_OK;
+	if (!port || skb->len != FRAME || p + FRAME > (void *)(long)skb->data_end)
+		return TC_ACT_SHOT;
 	__builtin_memcpy(&post, p + AT_POST, sizeof(post));
 	key = (uint64_t)*port << 32 | post.cell;
 	index = bpf_map_lookup_elem(&cells, &key);
