@@ -76,6 +76,12 @@ $(BUILD)/test/testbed/unit/wire/test_wire_auth.o: CFLAGS_test += $(if $(SODIUM),
 $(BUILD)/test/testbed/unit/wire/test_wire_frames.o: CFLAGS_test += $(if $(SODIUM),-DWIRES_SODIUM)
 $(BUILD)/test_wire_auth $(BUILD)/test_wire_frames: ALL_LDFLAGS += -Wl,--no-as-needed $(SODIUM_LIBS)
 
+# With the programs for the kernel, if they are built.
+$(BUILD)/test/testbed/unit/wire/test_wire_kernel%: CFLAGS_test += $(if $(KERNEL),$(CFLAGS_kernel) -DWIRES_KERNEL)
+$(BUILD)/test/testbed/unit/wire/test_wire_kernel.o $(BUILD)/test/testbed/unit/wire/test_wire_kernel_posts.o: $(if $(KERNEL),$(KERNEL_PROGRAMS) $(WIRE_BUILD_H))
+$(BUILD)/test_wire_kernel $(BUILD)/test_wire_kernel_posts: $(if $(KERNEL),$(WIRE_LOG_OBJ))
+$(BUILD)/test_wire_kernel $(BUILD)/test_wire_kernel_posts: ALL_LDFLAGS += $(if $(KERNEL),-Wl$(comma)--no-as-needed $(shell pkg-config --libs libbpf))
+
 # NICs over a simulated wire.
 NIC_WORLD_OBJ := $(BUILD)/test/testbed/unit/nic/nic_world.o
 $(BUILD)/test_nic $(BUILD)/test_nic_admin $(BUILD)/test_nic_forged $(BUILD)/test_nic_latency $(BUILD)/test_nic_why $(BUILD)/test_wire_auth: $(NIC_WORLD_OBJ)

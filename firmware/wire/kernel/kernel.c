@@ -421,19 +421,19 @@ _Static_assert(sizeof(struct kernel_counts) == sizeof(struct wire_counts), "the 
 
 /* --- ports ----------------------------------------------------------------------------------- */
 
-/* A socket whose packets leave by this interface, whatever the host does, to a group that needs
- * neither a route nor a neighbour. The program takes them. */
+/* A socket whose packets have the mark, to a group that needs neither a route nor a neighbour. The
+ * program takes them. A host without CAP_NET_RAW can change neither mark nor interface. */
 static int start_socket(const struct kernel_wire *w, uint64_t *cookie)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET,
 				  .sin_port = htons(KERNEL_UDP_PORT),
 				  .sin_addr.s_addr = htonl(KERNEL_UDP_TO) };
-	struct ip_mreqn by = { .imr_ifindex = (int)w->ifindex };
 	socklen_t size = sizeof(*cookie);
-	const int no = 0, yes = 1;
+	const int no = 0, yes = 1, mark = KERNEL_MARK, by = (int)w->ifindex;
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-	if (fd >= 0 && setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &by, sizeof(by)) == 0 &&
+	if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_BINDTOIFINDEX, &by, sizeof(by)) == 0 &&
+	    setsockopt(fd, SOL_SOCKET, SO_MARK, &mark, sizeof(mark)) == 0 &&
 	    setsockopt(fd, IPPROTO_IP, IP_MULTICAST_LOOP, &no, sizeof(no)) == 0 &&
 	    setsockopt(fd, SOL_SOCKET, SO_NO_CHECK, &yes, sizeof(yes)) == 0 &&
 	    connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0 &&

@@ -40,7 +40,7 @@ enum {
 	AT_REPLY_COOKIE = 54
 };
 /* In a packet of a start socket. */
-enum { AT_IP_PROTOCOL = 23, AT_IP_TO = 30, AT_UDP_TO = 36, AT_POST = 42 };
+enum { AT_IP_LENGTH = 14, AT_IP_PROTOCOL = 23, AT_IP_TO = 30, AT_UDP_TO = 36, AT_POST = 42 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -96,7 +96,7 @@ struct {
 /* What is left to do when the lock is given back. */
 struct todo {
 	uint32_t first, end, epoch;
-	bool complete, tick, want;
+	bool tick, want;
 };
 
 static __always_inline struct nbfw_state *group_state(struct kernel_group *g)
@@ -121,38 +121,38 @@ static __always_inline void want(uint32_t index)
 	ring();
 }
 
-/* With the lock: after a step. */
+/* Where a group's host looks; no lookup is allowed with the lock. */
+static __always_inline struct nbar_completion *completion_of(uint32_t port, uint32_t cell)
+{
+	void *page = bpf_map_lookup_elem(&pages, &port);
+
+	return page ? bpf_map_lookup_elem(page, &cell) : NULL;
+}
+
+/*
+ * With the lock: after a step. The host learns first, as the engine wants it; and with the lock, as
+ * the daemon that takes the group completes later barriers: this word must not follow theirs, nor
+ * the wake of a sleeper.
+ */
 static __always_inline void step_note(struct kernel_group *g, const struct nbfw_action *a,
-				 struct todo *t)
+				      struct nbar_completion *c, struct todo *t)
 {
 	struct nbfw_state *s = group_state(g);
 
 	t->first = a->send_first;
 	t->end = a->send_end;
 	t->epoch = s->epoch;
-	t->complete = a->complete;
+	if (a->complete && c) {
+		c->nstragglers = 0;
+		/* Pairs with the acquire in order_completion_read: the lock was taken, which orders
+		 * what came before. */
+		*(volatile uint64_t *)&c->word = s->epoch;
+	}
 	/* A sleeper, or a barrier that was posted ahead: the daemon sees to it. */
 	t->want = a->complete && (g->sleeper || g->posted != s->epoch);
 	g->counts.completed += a->complete;
 	if (a->send_end > a->send_first)
 		g->counts.sent += a->send_end - a->send_first;
-}
-
-/* Without the lock: tells the host first, as the engine wants it. */
-static __always_inline void host_tell(struct kernel_group *g, uint32_t index, const struct todo *t)
-{
-	uint32_t port = g->port, cell = g->cell;
-	void *page = t->complete ? bpf_map_lookup_elem(&pages, &port) : NULL;
-	struct nbar_completion *c = page ? bpf_map_lookup_elem(page, &cell) : NULL;
-
-	if (c) {
-		c->nstragglers = 0;
-		/* Pairs with the acquire in order_completion_read: the lock was given back, which
-		 * orders what came before. */
-		*(volatile uint64_t *)&c->word = t->epoch;
-	}
-	if (t->want)
-		want(index);
 }
 
 static __always_inline void token_write(void *p, const struct kernel_group *g, uint32_t i,
@@ -225,11 +225,13 @@ SEC("tc") int kernel_in(struct __sk_buff *skb)
 	struct nbfw_token token = { .type = NBFW_TOKEN };
 	struct nbfw_action a;
 	struct todo t = { 0 };
+	struct nbar_completion *c;
 	struct kernel_group *g;
 	uint32_t index, slot;
 	bool lent;
 
-	if (p + FRAME > (void *)(long)skb->data_end ||
+	/* A tag of a VLAN: no frame for this interface, unless the daemon says so. */
+	if (skb->vlan_present || skb->len != FRAME || p + FRAME > (void *)(long)skb->data_end ||
 	    AT(p, AT_PROTOCOL, uint16_t) != bpf_htons(KERNEL_TYPE) || skb->pkt_type != 0 ||
 	    AT(p, AT_VERSION, uint16_t) != (NBFW_FRAME_VERSION | NBFW_TOKEN << 8) ||
 	    AT(p, AT_RESERVED, uint16_t) != 0)
@@ -249,11 +251,13 @@ SEC("tc") int kernel_in(struct __sk_buff *skb)
 	for (int i = 0; i < 6; i += 2)
 		if (AT(p, AT_SOURCE + i, uint16_t) != *(uint16_t *)(g->source[slot] + i))
 			return TC_ACT_OK;
+	c = completion_of(g->port, g->cell);
 	bpf_spin_lock(&g->lock);
-	lent = g->lent;
+	/* By now the index may be that of another group. */
+	lent = g->lent && g->handle == token.handle;
 	if (lent) {
 		nbfw_step_token(group_state(g), &g->plan.p, &token, &a);
-		step_note(g, &a, &t);
+		step_note(g, &a, c, &t);
 		if (a.verdict == NBFW_USED)
 			g->counts.received++;
 		else if (a.verdict == NBFW_DUPLICATE)
@@ -266,7 +270,8 @@ SEC("tc") int kernel_in(struct __sk_buff *skb)
 	bpf_spin_unlock(&g->lock);
 	if (!lent)
 		return TC_ACT_OK;
-	host_tell(g, index, &t);
+	if (t.want)
+		want(index);
 	return send_all(skb, g, &t, true);
 }
 
@@ -275,6 +280,7 @@ SEC("tc") int kernel_out(struct __sk_buff *skb)
 	void *p = (void *)(long)skb->data;
 	const struct nbfw_event start = { .type = NBFW_EV_START };
 	struct nbar_start post;
+	struct nbar_completion *c;
 	struct kernel_group *g;
 	struct nbfw_action a;
 	struct todo t = { 0 };
@@ -282,16 +288,20 @@ SEC("tc") int kernel_out(struct __sk_buff *skb)
 	uint32_t *port, *index, at;
 	bool lent;
 
-	if (p + AT_POST > (void *)(long)skb->data_end ||
-	    AT(p, AT_PROTOCOL, uint16_t) != bpf_htons(0x0800) ||
-	    AT(p, AT_IP_PROTOCOL, uint8_t) != 17 ||
-	    AT(p, AT_IP_TO, uint32_t) != bpf_htonl(KERNEL_UDP_TO) ||
-	    AT(p, AT_UDP_TO, uint16_t) != bpf_htons(KERNEL_UDP_PORT))
+	if (skb->mark != KERNEL_MARK &&
+	    (p + AT_IP_TO + 4 > (void *)(long)skb->data_end ||
+	     AT(p, AT_PROTOCOL, uint16_t) != bpf_htons(0x0800) ||
+	     AT(p, AT_IP_TO, uint32_t) != bpf_htonl(KERNEL_UDP_TO)))
 		return TC_ACT_OK;
-	/* Nothing to this address leaves the host: it is a post, or it is dropped. */
+	/* Nothing else of a start socket, nor to its address, leaves the host: fragments, packets with
+	 * options, packets to others. It is a post, or it is dropped. */
 	key = bpf_get_socket_cookie(skb);
 	port = bpf_map_lookup_elem(&ports, &key);
-	if (!port || skb->len != FRAME || p + FRAME > (void *)(long)skb->data_end)
+	if (!port || skb->len != FRAME || p + FRAME > (void *)(long)skb->data_end ||
+	    AT(p, AT_PROTOCOL, uint16_t) != bpf_htons(0x0800) ||
+	    AT(p, AT_IP_LENGTH, uint8_t) != 0x45 || AT(p, AT_IP_PROTOCOL, uint8_t) != 17 ||
+	    AT(p, AT_IP_TO, uint32_t) != bpf_htonl(KERNEL_UDP_TO) ||
+	    AT(p, AT_UDP_TO, uint16_t) != bpf_htons(KERNEL_UDP_PORT))
 		return TC_ACT_SHOT;
 	__builtin_memcpy(&post, p + AT_POST, sizeof(post));
 	key = (uint64_t)*port << 32 | post.cell;
@@ -304,6 +314,7 @@ SEC("tc") int kernel_out(struct __sk_buff *skb)
 	g = bpf_map_lookup_elem(&groups, &at);
 	if (!g)
 		return TC_ACT_SHOT;
+	c = completion_of(*port, post.cell);
 	bpf_spin_lock(&g->lock);
 	struct nbfw_state *s = group_state(g);
 	lent = g->lent && g->port == (uint32_t)(key >> 32) && g->cell == post.cell;
@@ -317,7 +328,7 @@ SEC("tc") int kernel_out(struct __sk_buff *skb)
 			t.want = !s->running;
 		} else if (!s->running) {
 			nbfw_step(s, &g->plan.p, &start, &a);
-			step_note(g, &a, &t);
+			step_note(g, &a, c, &t);
 			t.tick = !g->ticking;
 			g->ticking = 1;
 			if (t.tick) {
@@ -331,7 +342,9 @@ SEC("tc") int kernel_out(struct __sk_buff *skb)
 		ring();
 		return TC_ACT_SHOT;
 	}
-	host_tell(g, at, &t);
+	if (t.want)
+		want(at);
+	skb->mark = 0; /* clones come here again */
 	if (t.tick)
 		bpf_timer_start(&g->timer, g->first_ns, 0);
 	return send_all(skb, g, &t, false);

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * kernel_world.h - the wire "kernel", with its programs, in a network namespace; a group whose
+ * state the engine of this process steps beside the programs; and packets for them
+ * (BPF_PROG_TEST_RUN).
+ */
+#ifndef NBAR_TEST_KERNEL_WORLD_H
+#define NBAR_TEST_KERNEL_WORLD_H
+
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/utsname.h>
+
+#include "kernel/kernel.c"
+
+#define FRAME (KERNEL_ETHER + NBFW_FRAME_SIZE)
+#define PORT 3u
+#define CELL 5u
+#define INDEX 7u
+#define HANDLE (9u << 16 | INDEX)
+#define COOKIE UINT64_C(0x1122334455667788)
+#define SIZE 8u
+#define EPOCH 40u /* completed before a test begins */
+#define RANGE 16u /* of cookies */
+/* Verdicts: TC_ACT_*. */
+enum { PASS = 0, DROP = 2, REDIRECT = 7 };
+/* In the frame, and in the packet of a post. */
+enum {
+	AT_PROTOCOL = 12,
+	AT_VERSION = 14,
+	AT_TYPE = 15,
+	AT_RESERVED = 16,
+	AT_HANDLE = 18,
+	AT_COOKIE = 22,
+	AT_SENDER = 50,
+	AT_IP = 14,
+	AT_UDP = 34,
+	AT_POST = 42
+};
+
+static struct kernel_wire *w;
+static struct nbnic_group g;
+static struct nbnic_peer peer[SIZE];
+static uint16_t send_peer[32], recv_peer[32];
+static _Alignas(8) uint8_t plan[2048], state[KERNEL_STATE_SIZE];
+static uint8_t packet[2048]; /* goes in; and comes out */
+static size_t length;
+static int other_end; /* a packet socket on the other interface */
+static uint32_t mark; /* of the packet */
+static unsigned long rung_before;
+
+static inline const char *option_of(void *args, const char *key)
+{
+	return strcmp(key, "dev") == 0 ? args : NULL;
+}
+
+static inline struct nbfw_state *s_now(void)
+{
+	return (struct nbfw_state *)state;
+}
+
+static inline struct kernel_group in_kernel(void)
+{
+	const uint32_t index = INDEX;
+	struct kernel_group k;
+
+	assert_int_equal(bpf_map_lookup_elem(w->groups, &index, &k), 0);
+	return k;
+}
+
+/* --- the group ------------------------------------------------------------------------------- */
+
+static inline bool lend(bool sleeper, uint64_t left_ns)
+{
+	const struct wire_lend how = { .first_ns = UINT64_C(3600000000000),
+				       .left_ns = left_ns,
+				       .sleeper = sleeper };
+
+	return kernel_lend(&w->base, &g, &how);
+}
+
+/* A group of SIZE members, of which this is member `rank`; the programs have it. */
+static inline void group_make(const char *alg, uint32_t rank)
+{
+	const struct nbar_plan *p = (const struct nbar_plan *)plan;
+	struct nbfw_alg a;
+
+	assert_int_equal(nbfw_alg_parse(alg, &a), 0);
+	assert_in_range(nbfw_plan_generate(a, SIZE, rank, plan, sizeof(plan)), 1, sizeof(plan));
+	memset(state, 0, sizeof(state));
+	nbfw_init(s_now(), p, EPOCH);
+	g = (struct nbnic_group){
+		.handle = HANDLE,
+		.cookie = COOKIE,
+		.rank = rank,
+		.state = s_now(),
+		.plan = p,
+		.peer = peer,
+		.send_peer = send_peer,
+		.recv_peer = recv_peer,
+		.port = PORT,
+		.cell = CELL,
+	};
+	for (uint32_t i = 0; i < SIZE; i++)
+		peer[i] = (struct nbnic_peer){ .rank = i,
+					       .handle = 100 + i,
+					       .cookie = 1000 + i,
+					       .addr = { { 2, 0, 0, 0, 0, (uint8_t)(10 + i) } } };
+	for (uint32_t i = 0; i < p->nsend; i++)
+		send_peer[i] = (uint16_t)nbfw_plan_sends(p)[i].dst;
+	for (uint32_t i = 0; i < p->nrecv; i++)
+		recv_peer[i] = (uint16_t)nbfw_plan_recvs(p)[i].src;
+	w->handle[INDEX] = 0; /* a group of another test */
+	assert_true(lend(false, 0));
+}
+
+static inline struct nbar_completion *completion(void)
+{
+	return &w->port[PORT].completion[CELL];
+}
+
+static inline bool bell_rang(void)
+{
+	unsigned long rung = __atomic_load_n(w->rung, __ATOMIC_ACQUIRE);
+	bool rang = rung != rung_before;
+
+	rung_before = rung;
+	return rang;
+}
+
+static inline bool is_wanted(void)
+{
+	return __atomic_exchange_n(&w->wanted[INDEX], 0, __ATOMIC_ACQ_REL) != 0;
+}
+
+/* --- packets --------------------------------------------------------------------------------- */
+
+static inline uint32_t run(const char *program)
+{
+	struct __sk_buff context = { .ifindex = w->ifindex, .mark = mark };
+	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = packet, .data_size_in = (uint32_t)length,
+		    .data_out = packet, .data_size_out = sizeof(packet), .ctx_in = &context,
+		    .ctx_size_in = sizeof(context), .repeat = 1);
+
+	assert_int_equal(bpf_prog_test_run_opts(program_fd(w, program), &o), 0);
+	return o.retval;
+}
+
+/* The token of this slot for an epoch, from the NIC that fills it. */
+static inline struct nbfw_token token_of(uint32_t slot, uint32_t epoch)
+{
+	const struct nbnic_peer *from = &peer[recv_peer[slot]];
+
+	return (struct nbfw_token){ .type = NBFW_TOKEN,
+				    .handle = HANDLE,
+				    .cookie = COOKIE,
+				    .src = from->rank,
+				    .epoch = epoch,
+				    .slot = slot,
+				    .arg = NBAR_RANK_NONE,
+				    .sender = from->handle };
+}
+
+static inline void frame_put(uint8_t *at, const uint8_t *to, const uint8_t *from,
+			     const struct nbfw_token *t)
+{
+	memcpy(at, to, ETH_ALEN);
+	memcpy(at + ETH_ALEN, from, ETH_ALEN);
+	at[AT_PROTOCOL] = 0x88;
+	at[AT_PROTOCOL + 1] = 0xb5;
+	nbfw_token_pack(t, at + KERNEL_ETHER);
+}
+
+static inline void token_put(const struct nbfw_token *t)
+{
+	frame_put(packet, w->mac, peer[recv_peer[t->slot % NBFW_FIXED_SLOTS]].addr.byte, t);
+	length = FRAME;
+	mark = 0;
+}
+
+/* As the kernel makes the packet of a start socket. */
+static inline void post_put(uint32_t posted, uint32_t sleeps)
+{
+	static const uint8_t headers[AT_POST] = { 1,
+						  0,
+						  0x5e,
+						  0,
+						  0,
+						  0x73,
+						  2,
+						  0,
+						  0,
+						  0,
+						  0,
+						  1,
+						  8,
+						  0,
+						  0x45,
+						  0,
+						  0,
+						  48,
+						  0,
+						  1,
+						  0x40,
+						  0,
+						  1,
+						  17,
+						  0,
+						  0,
+						  192,
+						  0,
+						  2,
+						  1,
+						  224,
+						  0,
+						  0,
+						  115,
+						  0x80,
+						  0,
+						  KERNEL_UDP_PORT >> 8,
+						  KERNEL_UDP_PORT & 0xff,
+						  0,
+						  28,
+						  0,
+						  0 };
+	const struct nbar_start post = { .cell = CELL, .posted = posted, .sleeps = sleeps };
+
+	memcpy(packet, headers, sizeof(headers));
+	memcpy(packet + AT_POST, &post, sizeof(post));
+	length = FRAME;
+	mark = KERNEL_MARK;
+}
+
+static inline uint64_t cookie_new(void)
+{
+	uint64_t cookie = 0;
+	socklen_t size = sizeof(cookie);
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &size), 0);
+	close(fd);
+	return cookie;
+}
+
+/* The socket of a packet of BPF_PROG_TEST_RUN is new: its cookie is the next of this processor,
+ * which has 4096 at a time. */
+static inline uint32_t run_out(void)
+{
+	const uint32_t port = PORT;
+	uint32_t verdict;
+	uint64_t first;
+
+	do
+		first = cookie_new() + 1;
+	while (first % 4096 + RANGE >= 4096);
+	for (uint64_t c = first; c < first + RANGE; c++)
+		assert_int_equal(bpf_map_update_elem(w->ports, &c, &port, 0), 0);
+	verdict = run("kernel_out");
+	for (uint64_t c = first; c < first + RANGE; c++)
+		bpf_map_delete_elem(w->ports, &c);
+	return verdict;
+}
+
+/* The next frame that has left by the interface. */
+static inline bool left(uint8_t *frame)
+{
+	return recv(other_end, frame, 2048, MSG_DONTWAIT) >= 0;
+}
+
+/* True if f() holds within some seconds. */
+static inline bool soon(bool (*f)(void))
+{
+	for (int i = 0; i < 5000 && !f(); i++)
+		usleep(1000);
+	return f();
+}
+
+/* The sends of this action, and no others, have left: the last is the packet in hand. */
+static inline void sends_are(const struct nbfw_action *a, uint32_t verdict, uint32_t last)
+{
+	uint8_t wanted[FRAME], frame[2048];
+
+	for (uint32_t i = a->send_first; i < a->send_end; i++) {
+		const struct nbnic_peer *to = &peer[send_peer[i]];
+		const struct nbfw_token t = { .type = NBFW_TOKEN,
+					      .handle = to->handle,
+					      .cookie = to->cookie,
+					      .src = g.rank,
+					      .epoch = a->send_epoch,
+					      .slot = nbfw_plan_sends(g.plan)[i].slot,
+					      .arg = NBAR_RANK_NONE,
+					      .sender = HANDLE };
+
+		frame_put(wanted, to->addr.byte, w->mac, &t);
+		if (i + 1 < a->send_end)
+			assert_true(recv(other_end, frame, sizeof(frame), 0) == FRAME);
+		else
+			memcpy(frame, packet, FRAME);
+		assert_memory_equal(frame, wanted, FRAME);
+	}
+	assert_false(left(frame));
+	assert_int_equal(verdict, a->send_end > a->send_first ? last : DROP);
+	assert_int_equal(length, FRAME);
+}
+
+/* The programs have the state that the engine of this process has. */
+static inline void state_is_same(void)
+{
+	struct kernel_group k = in_kernel();
+
+	assert_memory_equal(k.state, state, sizeof(state));
+}
+
+/* A token comes in: the verdict of the engine, its sends and its completion are those of here. */
+static inline void token_comes(const struct nbfw_token *t, enum nbfw_verdict verdict)
+{
+	const struct kernel_counts before = in_kernel().counts;
+	struct kernel_counts after;
+	struct nbfw_action a;
+
+	token_put(t);
+	nbfw_step_token(s_now(), g.plan, t, &a);
+	assert_int_equal(a.verdict, verdict);
+	sends_are(&a, run("kernel_in"), REDIRECT);
+	state_is_same();
+	after = in_kernel().counts;
+	assert_int_equal(after.received - before.received, verdict == NBFW_USED);
+	assert_int_equal(after.duplicate - before.duplicate, verdict == NBFW_DUPLICATE);
+	assert_int_equal(after.stale - before.stale, verdict == NBFW_STALE);
+	assert_int_equal(after.bad - before.bad, verdict == NBFW_BAD);
+	assert_int_equal(after.sent - before.sent, a.send_end - a.send_first);
+	assert_int_equal(after.completed - before.completed, a.complete);
+	assert_int_equal((uint32_t)completion()->word, a.complete ? s_now()->epoch : EPOCH);
+}
+
+/* All tokens of the barrier come; the programs want nothing before the last one. */
+static inline void tokens_come(void)
+{
+	for (uint32_t i = 0; i < g.plan->nrecv; i++) {
+		const struct nbfw_token t = token_of(i, EPOCH + 1);
+
+		assert_false(is_wanted());
+		token_comes(&t, NBFW_USED);
+	}
+}
+
+/* A post of the next barrier. */
+static inline void post_goes(void)
+{
+	static const struct nbfw_event start = { .type = NBFW_EV_START };
+	struct nbfw_action a;
+
+	post_put(s_now()->epoch + 1, 0);
+	nbfw_step(s_now(), g.plan, &start, &a);
+	sends_are(&a, run_out(), PASS);
+	state_is_same();
+}
+
+/* --- the world ------------------------------------------------------------------------------- */
+
+static inline int setup_all(void **unused)
+{
+	struct sockaddr_ll at = { .sll_family = AF_PACKET,
+				  .sll_protocol = htons(KERNEL_TYPE),
+				  .sll_ifindex = (int)if_nametoindex("v1") };
+	const struct timeval limit = { .tv_sec = 5 };
+	static char dev[] = "v0";
+	struct wire_base *base;
+
+	(void)unused;
+	if (kernel_open("test", option_of, dev, &base) < 0)
+		return -1;
+	w = (struct kernel_wire *)base;
+	other_end = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(KERNEL_TYPE));
+	return setsockopt(other_end, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) < 0 ||
+	       bind(other_end, (struct sockaddr *)&at, sizeof(at)) < 0;
+}
+
+static inline int teardown_all(void **unused)
+{
+	(void)unused;
+	close(other_end);
+	kernel_close(&w->base);
+	return 0;
+}
+
+static inline int setup(void **unused)
+{
+	(void)unused;
+	assert_non_null(kernel_port_begin(&w->base, PORT));
+	completion()->word = EPOCH;
+	bell_rang();
+	is_wanted();
+	return 0;
+}
+
+static inline int teardown(void **unused)
+{
+	(void)unused;
+	kernel_port_end(&w->base, PORT);
+	return 0;
+}
+
+/* Makes the network. Returns why that, or a program, is not to be had; or NULL. */
+static inline const char *cannot(void)
+{
+	int map = bpf_map_create(BPF_MAP_TYPE_ARRAY, NULL, 4, 4, 1, NULL);
+	unsigned major = 0, minor = 0;
+	struct utsname name;
+	cpu_set_t one;
+
+	if (map < 0)
+		return "this user may load no programs (run as root)";
+	close(map);
+	uname(&name);
+	if (sscanf(name.release, "%u.%u", &major, &minor) != 2 || major * 100 + minor < 606)
+		return "this kernel is older than Linux 6.6";
+	CPU_ZERO(&one);
+	CPU_SET((unsigned)sched_getcpu(), &one);
+	if (unshare(CLONE_NEWNET) < 0 || sched_setaffinity(0, sizeof(one), &one) < 0 ||
+	    system("exec 2>/dev/null; ip link add v0 type veth peer name v1 && "
+		   "sysctl -qw net.ipv6.conf.all.disable_ipv6=1; ip addr add 192.0.2.1/24 dev v0 && "
+		   "ip link set v1 up && ip link set v0 up && "
+		   "ip neigh add 192.0.2.2 lladdr 02:00:00:00:00:02 dev v0") != 0)
+		return "no network namespace, or no pair of interfaces, is permitted";
+	return NULL;
+}
+
+/* True, and said, if these tests must be skipped. */
+static inline bool kernel_cannot(void)
+{
+	const char *why = cannot();
+
+	if (why)
+		printf("1..1\nok 1 - wire kernel # SKIP %s\n", why);
+	return why;
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+#endif
