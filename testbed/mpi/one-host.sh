@@ -4,16 +4,7 @@
 # this machine, which take two NICs and so count as two hosts. For make check-mutants; the tests on test
 # hosts are deeper. Skips an MPI that is not installed.
 set -u
-cd "$(dirname "$0")/../.." || exit 1
-. testbed/e2e/lib.sh
-case $BUILD in
-/*) bin=$BUILD ;;
-*) bin=$PWD/$BUILD ;;
-esac
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-export PRTE_MCA_rmaps_default_mapping_policy=node:oversubscribe
-export OMPI_MCA_mca_base_component_path=$bin/components:SYS_DEFAULT OMPI_MCA_coll_nbar_enable=1
-export OMPI_MCA_btl=^openib NBAR_RUN_DIR=$work/d
+. "$(dirname "$0")/one-host-lib.sh"
 quick="blocking=100 nonblocking=50 mixed=50 outstanding=3 persistent=20 split=5 freed=5 order=3 inter=2"
 
 # The NICs of the first two ranks, and of the third.

@@ -243,7 +243,7 @@ static void warm_up(const struct run *run)
 static struct hist gather(const struct hist *mine)
 {
 	struct hist all = { 0 };
-	uint64_t least = mine->total ? mine->min : UINT64_MAX;
+	uint64_t least = mine->total ? mine->min : INT64_MAX; /* MPICH takes the sign into account */
 
 	PMPI_Reduce(mine->count, all.count, HIST_BUCKETS, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
 	PMPI_Reduce(&mine->total, &all.total, 1, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
