@@ -54,10 +54,13 @@ $(BUILD)/test_hostlib_wait: ALL_LDFLAGS += $(call wrap,clock_gettime nanosleep p
 $(BUILD)/test_hostlib_wait $(BUILD)/test_glue_last: ALL_LDFLAGS += $(call wrap,sched_getcpu sched_getaffinity sched_setaffinity)
 # Its calls are followed instruction by instruction: those of the dynamic linker are no part of them.
 $(BUILD)/test_process_team_sleep: ALL_LDFLAGS += $(call wrap,syscall clock_gettime) -Wl,-z,now
-$(BUILD)/test_wire_ring: ALL_LDFLAGS += $(call wrap,calloc)
+$(BUILD)/test_wire_ring: ALL_LDFLAGS += $(call wrap,calloc aligned_alloc free getrandom)
 $(BUILD)/test/testbed/unit/platform/test_hostnic_spec.o: CFLAGS_test += -Ifirmware/platform/inproc
 $(BUILD)/test_hostnic_spec: $(filter %/hostnic_spec.o %/hostnic_log.o,$(HOSTNIC_OBJ))
 $(BUILD)/test_hostnic_spec: ALL_LDFLAGS += $(call wrap,sched_getaffinity sched_setaffinity wire_auth_load)
+$(BUILD)/test/testbed/unit/platform/test_hostnic_make.o: CFLAGS_test += -Ifirmware/platform/inproc
+$(BUILD)/test_hostnic_make: $(filter %/hostnic_spec.o %/hostnic_log.o,$(HOSTNIC_OBJ))
+$(BUILD)/test_hostnic_make: ALL_LDFLAGS += $(call wrap,calloc free eventfd nicd_add control_start control_admit nanosleep)
 $(BUILD)/test_mailbox: ALL_LDFLAGS += $(call wrap,sched_yield nanosleep pthread_mutex_trylock syscall)
 $(BUILD)/test_options: $(filter %/daemon/options.o,$(NICD_OBJ))
 $(BUILD)/test_options: ALL_LDFLAGS += $(call wrap,sched_getaffinity strdup getpwnam getpwuid wire_auth_load)
@@ -74,7 +77,7 @@ $(BUILD)/test_nicd: ALL_LDFLAGS += $(call wrap,clock_gettime sched_yield ppoll c
 # With the library that makes tags, if it is there.
 $(BUILD)/test/testbed/unit/wire/test_wire_auth.o: CFLAGS_test += $(if $(SODIUM),-DWIRES_SODIUM -Itestbed/unit/nic)
 $(BUILD)/test/testbed/unit/wire/test_wire_frames.o: CFLAGS_test += $(if $(SODIUM),-DWIRES_SODIUM)
-$(BUILD)/test_wire_auth $(BUILD)/test_wire_frames: ALL_LDFLAGS += -Wl,--no-as-needed $(SODIUM_LIBS)
+$(BUILD)/test_wire_auth $(BUILD)/test_wire_frames $(BUILD)/test_hostnic_make: ALL_LDFLAGS += -Wl,--no-as-needed $(SODIUM_LIBS)
 
 # With the programs for the kernel, if they are built.
 $(BUILD)/test/testbed/unit/wire/test_wire_kernel%: CFLAGS_test += $(if $(KERNEL),$(CFLAGS_kernel) -DWIRES_KERNEL)

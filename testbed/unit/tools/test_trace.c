@@ -230,6 +230,45 @@ static void broken_files(void **state)
 	unlink(path);
 }
 
+/* A text that fills its field, and the first and last times and kinds that an event may have. */
+static void bounds(void **state)
+{
+	static const struct nbar_trace_event event[] = {
+		{ .time = 0, .what = 1 },
+		{ .time = 0, .what = NBAR_TRACE_END - 1 },
+		{ .time = 1, .what = 0 },
+		{ .time = 1, .what = NBAR_TRACE_END },
+		{ .time = INT64_MAX / 2, .what = 1 },
+		{ .time = INT64_MAX / 2 - 1, .what = 1 },
+		{ .time = (uint64_t)INT64_MAX / 2 + 1, .what = 1 },
+		{ .time = INT64_MAX / 2, .what = 1 },
+	};
+	uint8_t bytes[NBAR_TRACE_HEAD_BYTES + sizeof(event)] = { 0 };
+	struct nbar_trace_head head = {
+		.magic = NBAR_TRACE_MAGIC,
+		.version = NBAR_TRACE_VERSION,
+		.capacity = 8,
+		.written = 8,
+	};
+	struct trace_log log;
+
+	(void)state;
+	memset(head.nic, 'n', sizeof(head.nic));
+	memset(head.host, 'h', sizeof(head.host));
+	memcpy(bytes, &head, sizeof(head));
+	memcpy(bytes + NBAR_TRACE_HEAD_BYTES, event, sizeof(event));
+	file_write(bytes, sizeof(bytes));
+	assert_int_equal(trace_file_read(path, &log), 0);
+	assert_int_equal(log.n, 4);
+	assert_int_equal(log.lost, 4);
+	assert_int_equal(log.event[3].time, INT64_MAX / 2);
+	assert_int_equal(strlen(log.nic), sizeof(head.nic) - 1);
+	assert_int_equal(strspn(log.nic, "n"), sizeof(head.nic) - 1);
+	assert_int_equal(strlen(log.host), strspn(log.host, "h"));
+	free(log.event);
+	unlink(path);
+}
+
 /* --- sets ---------------------------------------------------------------------------------------
  */
 
@@ -336,6 +375,81 @@ static void repeated(void **state)
 	assert_int_equal(s->nframe, 1);
 	assert_int_equal(s->frame[0].out, 1);
 	assert_int_equal(s->frame[0].in, 0);
+	set_free(s);
+}
+
+/* The third machine has frames only with the second one, which is 1000 behind the first; the third
+ * is another 2000 behind. A frame that was sent twice says nothing about clocks. */
+static void chain(void **state)
+{
+	struct trace_set *s = set_new(3);
+
+	(void)state;
+	for (uint32_t l = 0; l < 2; l++) {
+		const uint64_t here = 90000 - 1000u * l, there = here - 1000u * (l + 1);
+
+		add(s, l, here + 500, NBAR_TRACE_OUT, 1, 10 * l + 1);
+		add(s, l + 1, there + 500 + 100, NBAR_TRACE_IN, 1, 10 * l + 1);
+		add(s, l + 1, there + 900, NBAR_TRACE_OUT, 1, 10 * l + 2);
+		add(s, l, here + 900 + 60, NBAR_TRACE_IN, 1, 10 * l + 2);
+		add(s, l, here + 2000, NBAR_TRACE_OUT, 2, 10 * l + 1);
+		add(s, l, here + 2900, NBAR_TRACE_OUT, 2, 10 * l + 1);
+		add(s, l + 1, there + 2950, NBAR_TRACE_IN, 2, 10 * l + 1);
+	}
+	assert_int_equal(trace_match(s), 0);
+	for (uint32_t l = 1; l < 3; l++) {
+		assert_true(s->clock[l].aligned);
+		assert_int_equal(s->clock[l].offset, (l == 1 ? 1000 : 3000) - 20 * (int)l);
+		assert_int_equal(s->clock[l].within, 80 * l);
+		assert_int_equal(s->clock[l].frames, 2);
+	}
+	/* Only with aligned clocks, it was the second of the two that came. */
+	assert_int_equal(s->nframe, 6);
+	for (uint32_t i = 0; i < s->nframe; i++) {
+		const struct trace_frame *f = &s->frame[i];
+
+		if (s->log[f->in_log].event[f->in].epoch == 2)
+			assert_int_equal(s->log[f->out_log].event[f->out].time % 1000, 900);
+		assert_int_equal(f->in_log > f->out_log ? f->in_log - f->out_log
+							: f->out_log - f->in_log,
+				 1);
+	}
+	set_free(s);
+}
+
+/* Two groups of a NIC, whose events alternate. */
+static void two_groups(void **state)
+{
+	struct trace_set *s = set_new(1);
+	const struct trace_window all = { .all = true };
+	struct trace_summary sum;
+	char *text = NULL;
+	size_t length;
+	FILE *to = open_memstream(&text, &length);
+
+	(void)state;
+	for (uint32_t i = 0; i < 8; i++) {
+		add(s, 0, 1000 + 100 * i * i, i % 4 < 2 ? NBAR_TRACE_START : NBAR_TRACE_COMPLETE,
+		    i / 4 + 1, 0);
+		store[0][i].handle = i % 2 ? 0x20003 : 0x10007;
+		store[0][i].rank = i % 2 ? 4 : 6;
+	}
+	assert_int_equal(trace_match(s), 0);
+	trace_summarize(s, &sum);
+	assert_int_equal(sum.barriers, 4);
+	assert_int_equal(sum.index, 3);
+	assert_int_equal(sum.rank, 4);
+	assert_int_equal(sum.epoch, 2);
+	assert_int_equal(sum.end - sum.begin, 2400);
+	assert_int_equal(trace_draw(s, &all, to), 0);
+	fclose(to);
+	assert_non_null(strstr(text, "\"tid\":65543,\"name\":\"thread_name\",\"args\":{\"name\":"
+				     "\"group 7, rank 6\"}"));
+	assert_non_null(strstr(text, "\"tid\":131075,\"name\":\"thread_name\",\"args\":{\"name\":"
+				     "\"group 3, rank 4\"}"));
+	assert_non_null(strstr(text, "\"tid\":131075,\"name\":\"barrier 2: no token after the "
+				     "start\",\"ts\":2.500000,\"dur\":2.400000}"));
+	free(text);
 	set_free(s);
 }
 
@@ -531,8 +645,10 @@ int main(void)
 		cmocka_unit_test(drawn_times),  cmocka_unit_test(ring),
 		cmocka_unit_test(modes),        cmocka_unit_test(beside_a_writer),
 		cmocka_unit_test(broken_files), cmocka_unit_test(a_file_that_is_cut),
-		cmocka_unit_test(two_machines), cmocka_unit_test(clocks),
-		cmocka_unit_test(repeated),     cmocka_unit_test(timeline),
+		cmocka_unit_test(bounds),       cmocka_unit_test(chain),
+		cmocka_unit_test(two_groups),   cmocka_unit_test(two_machines),
+		cmocka_unit_test(clocks),       cmocka_unit_test(repeated),
+		cmocka_unit_test(timeline),
 	};
 
 	return cmocka_run_group_tests_name("trace", tests, begin, end);

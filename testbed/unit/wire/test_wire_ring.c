@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "unit/glue/said.h"
 #include "wire.h"
@@ -15,12 +16,40 @@
 
 extern const struct wire_ops wire_ring_ops;
 
-static bool no_memory;
+/* The call that fails, and what the wire holds. */
+static enum { NOTHING, WIRE, RANDOM, FRAMES } fails;
+static int blocks;
+
 void *__real_calloc(size_t n, size_t size);
 void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_calloc(size_t n, size_t size)
 {
-	return no_memory ? NULL : __real_calloc(n, size);
+	blocks += fails != WIRE;
+	return fails == WIRE ? NULL : __real_calloc(n, size);
+}
+
+void *__real_aligned_alloc(size_t align, size_t size);
+void *__wrap_aligned_alloc(size_t align, size_t size);
+void *__wrap_aligned_alloc(size_t align, size_t size)
+{
+	blocks += fails != FRAMES;
+	return fails == FRAMES ? NULL : __real_aligned_alloc(align, size);
+}
+
+void __real_free(void *p);
+void __wrap_free(void *p);
+void __wrap_free(void *p)
+{
+	blocks -= p != NULL;
+	__real_free(p);
+}
+
+ssize_t __real_getrandom(void *p, size_t size, unsigned flags);
+ssize_t __wrap_getrandom(void *p, size_t size, unsigned flags);
+ssize_t __wrap_getrandom(void *p, size_t size, unsigned flags)
+{
+	errno = EAGAIN;
+	return fails == RANDOM ? -1 : __real_getrandom(p, size, flags);
 }
 
 static struct end {
@@ -158,17 +187,34 @@ static void starts_anew(void **state)
 	assert_int_equal(poll_end(0, 8), 1);
 }
 
-static void without_memory(void **state)
+/* The first test: only the first wire of a daemon needs all of this. */
+static void opens_that_fail(void **state)
 {
+	static const char *const says[] = {
+		[WIRE] = "nic test: no memory for a wire",
+		[RANDOM] = "nic test: the system gives no random numbers: "
+			   "Resource temporarily unavailable",
+		[FRAMES] = "nic test: no memory for a ring of 4096 KiB",
+	};
+	static const int rc[] = { [WIRE] = -ENOMEM, [RANDOM] = -EIO, [FRAMES] = -ENOMEM };
 	struct wire_base *wire = NULL;
 
 	(void)state;
-	no_memory = true;
-	said_begin();
-	assert_int_equal(wire_ring_ops.open("test", NULL, NULL, &wire), -ENOMEM);
-	no_memory = false;
-	assert_non_null(strstr(said_end(), "nic test: no memory for a wire"));
-	assert_null(wire);
+	for (fails = WIRE; fails <= FRAMES; fails++) {
+		said_begin();
+		assert_int_equal(wire_ring_ops.open("test", NULL, NULL, &wire), rc[fails]);
+		assert_non_null(strstr(said_end(), says[fails]));
+		assert_null(wire);
+		assert_int_equal(blocks, 0);
+	}
+	fails = NOTHING;
+}
+
+/* The last test. */
+static void nothing_is_left(void **state)
+{
+	(void)state;
+	assert_int_equal(blocks, 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -176,9 +222,13 @@ static void without_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(each_frame_has_its_nic), TEST(full_queue),
-		TEST(frames_to_nobody),       TEST(addresses),
-		TEST(without_memory),         TEST(starts_anew),
+		cmocka_unit_test(opens_that_fail),
+		TEST(each_frame_has_its_nic),
+		TEST(full_queue),
+		TEST(frames_to_nobody),
+		TEST(addresses),
+		TEST(starts_anew),
+		cmocka_unit_test(nothing_is_left),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,16 +7,43 @@
  */
 #include <fcntl.h>
 
-static int fallocate_error; /* 0: none */
+#include <dirent.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-static int fallocate_or_fail(int fd, off_t offset, off_t length)
+/* The call of shm.c that fails, with EDQUOT. */
+static const char *fails;
+static int blocks; /* of memory */
+
+static bool fails_now(const char *call)
 {
-	return fallocate_error ? fallocate_error : posix_fallocate(fd, offset, length);
+	if (!fails || strcmp(fails, call) != 0)
+		return false;
+	errno = EDQUOT;
+	return true;
 }
-#define posix_fallocate fallocate_or_fail
+#define calloc(...) (fails_now("calloc") ? NULL : (blocks++, calloc(__VA_ARGS__)))
+#define free(p) (blocks--, free(p))
+#define mkdir(...) (fails_now("mkdir") ? -1 : mkdir(__VA_ARGS__))
+#define open(...) (fails_now("open") ? -1 : open(__VA_ARGS__))
+#define fstat(...) (fails_now("fstat") ? -1 : fstat(__VA_ARGS__))
+#define getrandom(...) (fails_now("getrandom") ? -1 : getrandom(__VA_ARGS__))
+#define openat(...) (fails_now("openat") ? -1 : openat(__VA_ARGS__))
+#define flock(...) (fails_now("flock") ? -1 : flock(__VA_ARGS__))
+#define mmap(...) (fails_now("mmap") ? MAP_FAILED : mmap(__VA_ARGS__))
+#define linkat(...) (fails_now("linkat") ? -1 : linkat(__VA_ARGS__))
+#define posix_fallocate(...) (fails_now("fallocate") ? EDQUOT : posix_fallocate(__VA_ARGS__))
 
 #include "shm.c"
 
+#include "unit/descriptors.h"
 #include "unit/glue/said.h"
 
 static char folder[] = "/tmp/nbar-shm-XXXXXX";
@@ -31,6 +58,12 @@ static const char *folder_of(void *args, const char *key)
 {
 	(void)args;
 	return strcmp(key, "dir") == 0 ? folder : NULL;
+}
+
+static const char *no_folder(void *args, const char *key)
+{
+	(void)args, (void)key;
+	return NULL;
 }
 
 static void end_open(struct end *e)
@@ -295,13 +328,74 @@ static void leaves_no_memory(void **state)
 	assert_int_equal(mapped(), before);
 }
 
-static const char *refused(int error)
+/* An answer goes to the ring that the frame named. */
+static bool answered(void *ctx, const struct nbnic_addr *to, const struct nbfw_token *t)
 {
-	struct wire_base *w;
+	assert_int_equal(t->type, NBFW_ABORT);
+	*(struct nbnic_addr *)ctx = *to;
+	return true;
+}
+
+static void answers(void **state)
+{
+	static const struct nbnic_ops ops = { .transmit = answered };
+	const struct nbfw_token pull = { .type = NBFW_PULL, .handle = 7, .arg = 1 };
+	struct nbnic_addr to = { { 0 } };
+	char text[sizeof(b.wire->text)];
+
+	(void)state;
+	b.nic.ops = &ops;
+	b.nic.ctx = &to;
+	assert_true(shm_transmit(a.wire, &b.wire->addr, &pull));
+	assert_int_equal(poll_end(&b, 1), 1);
+	assert_memory_equal(to.byte, a.wire->addr.byte, sizeof(to.byte));
+	shm_show(b.wire, &to, text, sizeof(text));
+	assert_memory_equal(text, a.wire->text, strlen(text)); /* without the suffix */
+	assert_int_equal(strlen(text), strlen(folder) + 17);
+}
+
+/* Peers whose ids fall on one place of the table keep their rings: the first eight of them. */
+static void one_place(void **state)
+{
+	uint64_t id[PROBES + 1];
+	char name[32];
+
+	(void)state;
+	for (uint32_t i = 0; i <= PROBES; i++) {
+		struct area *ring;
+		int fd;
+
+		id[i] = 5 + (i + 1) * UINT64_C(0x100000400);
+		name_of(id[i], name);
+		fd = openat(of(&a)->dir, name, O_CREAT | O_RDWR, 0600);
+		assert_int_equal(ftruncate(fd, sizeof(*ring)), 0);
+		ring = mmap(NULL, sizeof(*ring), PROT_WRITE, MAP_SHARED, fd, 0);
+		ring->magic = MAGIC;
+		ring->id = id[i];
+		munmap(ring, sizeof(*ring));
+		close(fd);
+		assert_non_null(peer_of(of(&a), id[i]));
+		unlinkat(of(&a)->dir, name, 0); /* now a ring that is no longer mapped is gone */
+	}
+	assert_non_null(peer_of(of(&a), id[PROBES]));
+	assert_null(peer_of(of(&a), id[0])); /* it had the place of the last one */
+	for (uint32_t i = 1; i < PROBES; i++)
+		assert_non_null(peer_of(of(&a), id[i]));
+}
+
+static const char *refused_in(wire_option *option, int error)
+{
+	struct wire_base *w = NULL;
 
 	said_begin();
-	assert_int_equal(shm_open_wire("n3", folder_of, NULL, &w), error);
+	assert_int_equal(shm_open_wire("n3", option, NULL, &w), error);
+	assert_null(w);
 	return said_end();
+}
+
+static const char *refused(int error)
+{
+	return refused_in(folder_of, error);
 }
 
 static void refuses(void **state)
@@ -309,9 +403,11 @@ static void refuses(void **state)
 	const char last = folder[sizeof(folder) - 3];
 
 	(void)state;
-	assert_int_equal(chmod(folder, 0750), 0);
-	assert_non_null(strstr(refused(-EPERM), "nic n3: dir=/tmp/nbar-shm-"));
-	assert_non_null(strstr(refused(-EPERM), ": other users may enter this folder"));
+	for (mode_t bit = 01; bit < 0100; bit <<= 1) {
+		assert_int_equal(chmod(folder, 0700 | bit), 0);
+		assert_non_null(strstr(refused(-EPERM), "nic n3: dir=/tmp/nbar-shm-"));
+		assert_non_null(strstr(refused(-EPERM), ": other users may enter this folder"));
+	}
 	assert_int_equal(chmod(folder, 0700), 0);
 	folder[sizeof(folder) - 3] = '/'; /* in a folder that does not exist */
 	assert_non_null(strstr(refused(-ENOENT), "nic n3: dir=/tmp/nbar-shm-"));
@@ -319,16 +415,47 @@ static void refuses(void **state)
 	folder[sizeof(folder) - 3] = last;
 }
 
-/* The return value is the error; errno is that of an earlier call. */
-static void no_memory(void **state)
+/* It leaves no descriptor, memory or file. */
+static void each_call_fails(void **state)
 {
-	struct wire_base *w;
+	static const struct {
+		const char *call, *says;
+		int rc;
+	} cases[] = {
+		{ "calloc", "nic n3: no memory for a wire", -ENOMEM },
+		{ "mkdir", ": cannot make this folder: Disk quota exceeded", -EDQUOT },
+		{ "open", ": cannot use this folder: Disk quota exceeded", -EDQUOT },
+		{ "fstat", ": cannot use this folder: Disk quota exceeded", -EDQUOT },
+		{ "getrandom", " a ring of 65792 bytes there: Input/output error; name", -EIO },
+		{ "openat", " a ring of 65792 bytes there: Disk quota exceeded; name", -EDQUOT },
+		{ "flock", " a ring of 65792 bytes there: Disk quota exceeded; name", -EDQUOT },
+		{ "fallocate", " a ring of 65792 bytes there: Disk quota exceeded; name", -EDQUOT },
+		{ "mmap", " a ring of 65792 bytes there: Disk quota exceeded; name", -EDQUOT },
+		{ "linkat", " a ring of 65792 bytes there: Disk quota exceeded; name", -EDQUOT },
+	};
+	const int memory = (int)mapped(), held = blocks;
+	char otherwise[64];
 
 	(void)state;
-	fallocate_error = ENOSPC;
-	errno = EACCES;
-	assert_int_equal(shm_open_wire("test", folder_of, NULL, &w), -ENOSPC);
-	fallocate_error = 0;
+	for (uint32_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		int in = dup(0), was = (int)unit_descriptors() - 1;
+
+		close(0); /* so that the wire may get the descriptor 0 */
+		fails = cases[i].call;
+		assert_non_null(strstr(refused(cases[i].rc), cases[i].says));
+		fails = NULL;
+		assert_int_equal(unit_descriptors(), was);
+		dup2(in, 0);
+		close(in);
+		assert_int_equal(mapped(), memory);
+		assert_int_equal(blocks, held);
+		assert_int_equal(rmdir(folder), 0); /* it is empty */
+		assert_int_equal(mkdir(folder, 0700), 0);
+	}
+	fails = "mkdir";
+	snprintf(otherwise, sizeof(otherwise), "nic n3: dir=/dev/shm/nbar-%u: ", geteuid());
+	assert_non_null(strstr(refused_in(no_folder, -EDQUOT), otherwise));
+	fails = NULL;
 }
 
 int main(void)
@@ -344,7 +471,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(mixed_slots, setup, teardown),
 		cmocka_unit_test_setup_teardown(leaves_no_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(refuses, setup, teardown),
-		cmocka_unit_test(no_memory),
+		cmocka_unit_test_setup_teardown(answers, setup, teardown),
+		cmocka_unit_test_setup_teardown(one_place, setup, teardown),
+		cmocka_unit_test(each_call_fails),
 	};
 	int rc;
 
