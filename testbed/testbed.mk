@@ -153,6 +153,13 @@ $(BUILD)/member: $(BUILD)/test/testbed/e2e/member.o $(BUILD)/libnbar.a
 TESTS += $(BUILD)/member
 OBJS += $(BUILD)/test/testbed/e2e/member.o
 
+# A host gone mad for kernel.sh.
+$(BUILD)/mad_host: $(BUILD)/test/testbed/e2e/mad_host.o $(BUILD)/libnbar.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@
+TESTS += $(BUILD)/mad_host
+OBJS += $(BUILD)/test/testbed/e2e/mad_host.o
+
 # A long-lived program for recovery.sh.
 $(BUILD)/rejoin: $(BUILD)/test/testbed/e2e/rejoin.o $(BUILD)/libnbar.a
 	$(call say,LD,$@)

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Barriers that programs in the kernel run: two daemons with the wire kernel, in two network namespaces
-# joined by a veth pair; the oracle checks each barrier. With sleepers, late members, loss, a killed
-# member, a killed daemon. Needs the right to load programs; skipped without it.
+# joined by a veth pair; the oracle checks each barrier. With sleepers, late members, loss, processes that
+# stop or are killed, a host gone mad, forged frames, other interfaces, and a NIC on DPDK. Needs the right
+# to load programs; skipped without it.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
@@ -16,12 +17,116 @@ fi
 oracle=$BUILD/oracle
 
 here() {
-	daemon "$work/a" --nic name=n0,wire=kernel,dev=va
+	daemon "$work/a" --nic "name=n0,wire=kernel,dev=${1:-va}" && here_pid=$last_pid
 }
 
 there() {
 	local within="nsenter -t $other -n" first_nic=n1
-	daemon "$work/b" --nic name=n1,wire=kernel,dev=vb
+	daemon "$work/b" --nic "name=n1,wire=kernel,dev=${1:-vb}" && there_pid=$last_pid
+}
+
+# Runs barriers between the two, with options of the oracle; in the background, with pid $main.
+barriers() {
+	"$oracle" "$@" "$work/a/n0.sock" "$work/b/n1.sock"
+}
+
+begin() {
+	"$oracle" "$@" "$work/a/n0.sock" "$work/b/n1.sock" >"$work/out" 2>&1 &
+	main=$!
+}
+
+# meanwhile COMMAND...: runs a command amid barriers of some seconds, which succeed.
+meanwhile() {
+	begin -i 150 -d 10
+	sleep 0.3
+	kill -0 "$main" && "$@" && kill -0 "$main" && wait "$main" || { cat "$work/out"; return 1; }
+}
+
+goes_down_and_up() {
+	ip link set va down && sleep 0.5 && ip link set va up
+}
+
+stops_and_goes_on() { # PID
+	kill -STOP "$1" && sleep 0.7 && kill -CONT "$1"
+}
+
+# Neither the daemon that lent a group nor a host that stops is needed for what others do.
+stopped_member() {
+	stops_and_goes_on "$(pgrep -P "$main" | tail -n 1)"
+}
+
+mad_host() {
+	"$BUILD/mad_host" "$work/a/n0.sock" 100000 &
+	local mad=$!
+	barriers -i 2000 && wait $mad && barriers -i 300
+}
+
+# Repeats each token from vb to va with other fields, from another NIC, and in other lengths.
+forged() {
+	nsenter -t "$other" -n python3 -c '
+import random, socket, struct
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+s.bind(("vb", 3))
+va = bytes.fromhex(__import__("sys").argv[1].replace(":", ""))
+print("listens", flush=True)
+for n in range(100000):
+    f, who = s.recvfrom(2048)
+    if f[:6] != va or f[12:16] != b"\x88\xb5\2\1" or len(f) != 62:
+        continue
+    epoch = struct.unpack_from("<I", f, 34)[0] + 1
+    for at, form, value in ((50, "<I", 7), (34, "<I", epoch), (14, "B", 1), (15, "B", 2), (16, "B", 1), (6, "B", 6), (18, "<I", 1), (22, "<Q", 7)):
+        g = bytearray(f)
+        struct.pack_into("<I", g, 34, epoch)
+        struct.pack_into(form, g, at, value)
+        if at == 34:
+            struct.pack_into("<I", g, 50, 7)
+        s.send(g)
+    s.send(f[:random.randrange(14, len(f))])
+    s.send(va + f[6:14] + random.randbytes(60))
+    print("forged", flush=True)
+' "$(ip -o link show va | sed 's/.*ether //; s/ .*//')" >"$work/forged" 2>&1 &
+	local forger=$!
+	pids="$pids $forger"
+	for _ in $(seq 100); do
+		grep -qs listens "$work/forged" && break
+		sleep 0.05
+	done
+	barriers -i 3000
+	local rc=$?
+	kill $forger
+	wait $forger 2>/dev/null
+	sort "$work/forged" | uniq -c
+	[ $rc = 0 ] && [ "$(grep -c ^forged "$work/forged")" -gt 100 ]
+}
+
+killed_daemon() {
+	begin -i 100000000
+	sleep 1
+	kill -9 "$there_pid"
+	wait "$there_pid" 2>/dev/null
+	! wait "$main"
+	cat "$work/out"
+	grep -q "its daemon at .* ended" "$work/out"
+}
+
+# Commands for each end make interfaces xa of xb of a kind on va and vb, or change these.
+make_kind() { # KIND V X
+	case $1 in
+	vlan) ip link add link "$2" name "$3" type vlan id 7 ;;
+	macvlan) ip link add link "$2" name "$3" type macvlan mode bridge ;;
+	bridge) ip link add "$3" type bridge && ip link set "$2" master "$3" ;;
+	bond) ip link add "$3" type bond mode active-backup && ip link set "$2" down && ip link set "$2" master "$3" ;;
+	mtu*) ip link set "$2" mtu "${1#mtu}" ;;
+	esac || return
+	[[ $1 == mtu* ]] || ip link set "$3" up
+}
+export -f make_kind
+
+over() { # KIND
+	local x=x
+	daemons_end || return
+	[[ $1 != mtu* ]] || x=v
+	here ${x}a && there ${x}b && barriers -i 300 && in_kernel 300
 }
 
 # BARRIERS: of the barriers of n0, the daemon itself has run at most half: it takes the time of each.
@@ -34,7 +139,7 @@ in_kernel() {
 each_alg() {
 	local a
 	for a in $(algs); do
-		"$oracle" -i 300 -a "$a" "$work/a/n0.sock" "$work/b/n1.sock" || { echo "algorithm $a"; return 1; }
+		barriers -i 300 -a "$a" || { echo "algorithm $a"; return 1; }
 	done
 }
 
@@ -52,9 +157,8 @@ worse_wire() {
 }
 
 killed_member() {
-	local main pid
-	"$oracle" -i 100000000 "$work/a/n0.sock" "$work/b/n1.sock" >"$work/out" 2>&1 &
-	main=$!
+	local pid
+	begin -i 100000000
 	sleep 1
 	pid=$(pgrep -P "$main" | tail -n 1)
 	kill -9 "$pid"
@@ -96,6 +200,16 @@ second_refused() {
 	wants 1 "another NIC has interface va already" "$BUILD/nbar-nicd" --run-dir "$work/c" --nic wire=kernel,dev=va
 }
 
+# As root without capabilities.
+unprivileged() {
+	wants 1 "needs CAP_BPF, CAP_NET_ADMIN and CAP_NET_RAW" setpriv --inh-caps -all --bounding-set -all \
+		"$BUILD/nbar-nicd" --run-dir "$work/c" --nic wire=kernel,dev=lo && [ "$(wc -l <"$work/err")" = 1 ]
+}
+
+af_packet_instead() {
+	daemons_end && here && af_packet_there
+}
+
 ok "kernel: two network namespaces joined by veth" other_namespace
 if ! here >"$work/began" && grep -q "take the programs.*not permitted\|attach a program" "$work/began"; then
 	daemons=
@@ -104,25 +218,46 @@ if ! here >"$work/began" && grep -q "take the programs.*not permitted\|attach a 
 fi
 ok "kernel: a daemon in the first" [ -S "$work/a/n0.sock" ]
 ok "kernel: another daemon in the second" there
-ok "kernel: ${ITERATIONS:=5000} barriers of 2" "$oracle" -i "$ITERATIONS" "$work/a/n0.sock" "$work/b/n1.sock"
+ok "kernel: ${ITERATIONS:=5000} barriers of 2" barriers -i "$ITERATIONS"
 ok "kernel: the programs have run most of them" in_kernel "$ITERATIONS"
 ok "kernel: each algorithm" each_alg
 ok "kernel: 500 barriers of hosts that sleep" env NBAR_WAIT=block "$oracle" -i 500 "$work/a/n0.sock" "$work/b/n1.sock"
-ok "kernel: late members" "$oracle" -i 20 -d 10 "$work/a/n0.sock" "$work/b/n1.sock"
+ok "kernel: late members" barriers -i 20 -d 10
 ok "kernel: 500 barriers of 4, two ports on each NIC" "$oracle" -i 500 -a dissemination:3 \
 	"$work/a/n0.sock" "$work/a/n0.sock" "$work/b/n1.sock" "$work/b/n1.sock"
+ok "kernel: a plan too large for the programs runs in the daemon" "$oracle" -i 20 -a linear \
+	$(for _ in $(seq 17); do echo "$work/a/n0.sock" "$work/b/n1.sock"; done)
 ok "kernel: a killed member is named" killed_member
+ok "kernel: a member stops for a while" meanwhile stopped_member
+ok "kernel: a daemon stops for a while" meanwhile stops_and_goes_on "$here_pid"
+ok "kernel: the interface goes down and up" meanwhile goes_down_and_up
+ok "kernel: a host gone mad harms no other" mad_host
+ok "kernel: forged frames complete nothing" forged
 ok "kernel: no datagram to the address of start sockets leaves the host" start_stays
 ok "kernel: a second daemon on the interface is refused" second_refused
+ok "kernel: without capabilities, one line says which" unprivileged
 if command -v nft >/dev/null && worse_wire 2>/dev/null; then
-	ok "kernel: 300 barriers of 2 with 5 % loss and 5 % duplicates" \
-		"$oracle" -i 300 -a linear "$work/a/n0.sock" "$work/b/n1.sock"
+	ok "kernel: 300 barriers of 2 with 5 % loss and 5 % duplicates" barriers -i 300 -a linear
 	nft delete table netdev nbar
 else
 	skip "kernel: loss and duplicates" "no nftables with an egress hook here (apt-get install nftables)"
 fi
-kill -9 "$last_pid"
-wait "$last_pid" 2>/dev/null
-ok "kernel: after a killed daemon, the next one has the interface" there
-ok "kernel: 500 barriers with it" "$oracle" -i 500 "$work/a/n0.sock" "$work/b/n1.sock"
+ok "kernel: a daemon is killed amid barriers" killed_daemon
+ok "kernel: the next one has the interface" there
+ok "kernel: 500 barriers with it" barriers -i 500
+for kind in mtu68 mtu9000 macvlan vlan bridge bond; do
+	if make_kind $kind va xa 2>"$work/err" && nsenter -t "$other" -n bash -c "make_kind $kind vb xb" 2>"$work/err"; then
+		ok "kernel: 300 barriers over $kind" over $kind
+		ip link delete xa 2>/dev/null
+		nsenter -t "$other" -n ip link delete xb 2>/dev/null
+	else
+		skip "kernel: 300 barriers over $kind" "$(head -n 1 "$work/err")"
+	fi
+done
+if has_wire dpdk; then
+	ok "kernel: a NIC on net_af_packet in the other namespace" af_packet_instead
+	ok "kernel: each algorithm with it" each_alg
+else
+	skip "kernel: with a NIC on net_af_packet" "this build has no wire dpdk: apt-get install libdpdk-dev"
+fi
 finish

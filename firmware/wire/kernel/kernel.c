@@ -168,8 +168,9 @@ static int interface_open(struct kernel_wire *w, const char *nic, const char *de
 	if (w->fd < 0 || bind(w->fd, (struct sockaddr *)&at, sizeof(at)) < 0 ||
 	    ioctl(w->fd, SIOCGIFHWADDR, &hw) < 0) {
 		rc = -errno;
-		log_error("nic %s: no packet socket on %s: %s; the daemon needs CAP_NET_RAW", nic,
-			  dev, strerror(-rc));
+		log_error("nic %s: no packet socket on %s: %s; the daemon needs CAP_BPF, "
+			  "CAP_NET_ADMIN and CAP_NET_RAW",
+			  nic, dev, strerror(-rc));
 		return rc;
 	}
 	memcpy(w->mac, hw.ifr_hwaddr.sa_data, sizeof(w->mac));

@@ -223,7 +223,9 @@ static inline void post_put(uint32_t posted, uint32_t sleeps)
 						  28,
 						  0,
 						  0 };
-	const struct nbar_start post = { .cell = CELL, .posted = posted, .sleeps = sleeps };
+	const struct nbar_start post = {
+		.cell = CELL, .posted = posted, .sleeps = sleeps, .reserved = { 1, 2 }
+	};
 
 	memcpy(packet, headers, sizeof(headers));
 	memcpy(packet + AT_POST, &post, sizeof(post));
