@@ -12,6 +12,8 @@
  * signals: a stranger that floods the wire must not stop the signals of the hosts here. */
 #define SIGNALS_EVERY 8u
 
+/* Each TIMEOUT of a lent group wakes a daemon, and its PULLs wake others. */
+#define LEND_PATIENCE 6u
 #define TICK_NS UINT64_C(10000000)       /* between two ticks, at most */
 #define LIVES_A_TICK 16u                 /* ports whose `life` word one tick changes */
 #define LOOK_NS UINT64_C(100000000)      /* between two looks at the processes of hosts */
@@ -109,6 +111,8 @@ int nbnic_device_init(struct nbnic_device *d, const char *name, struct wire_base
 
 	__builtin_memset(d, 0, sizeof(*d));
 	nic_config.linger_bytes = bytes / 4;
+	if (NBNIC_LEND && wire->ops->lend)
+		nic_config.patience = LEND_PATIENCE;
 	d->wire = wire;
 	d->platform = platform;
 	d->ctx = ctx;
@@ -185,6 +189,21 @@ void nbnic_device_ask_kicks(struct nbnic_device *d, bool wanted)
 {
 	for (uint32_t i = 0; i < d->nbusy; i++)
 		nbnic_page_ask_kicks(d->open[i], wanted);
+}
+
+uint32_t nbnic_device_scans(const struct nbnic_device *d)
+{
+	uint32_t most = 1;
+
+	for (uint32_t i = 0; i < d->nbusy; i++)
+		if (d->open[i]->nlive > most)
+			most = d->open[i]->nlive;
+	return (most + NBNIC_SCAN_CELLS - 1) / NBNIC_SCAN_CELLS;
+}
+
+bool nbnic_device_lends_all(const struct nbnic_device *d)
+{
+	return NBNIC_LEND && d->wire->ops->lend && d->nlent == d->nic.nopen;
 }
 
 /* The quota of the wire protects ports from each other. So if only one port has groups, the quota

@@ -44,6 +44,7 @@ struct nbnic_device {
 	uint32_t live_at;   /* index in open[] of the port that is shown a sign of life next */
 	uint64_t look_next; /* when platform->look may be called again */
 	uint32_t lend_at;   /* index of the group that lend.c looks at next */
+	uint32_t nlent;     /* groups that the wire has */
 	uint32_t nwaited;   /* passes in which signals had to wait; wraps */
 	struct nbnic_port *open[NBNIC_PORTS_MAX];
 	struct nbnic_port *port[NBNIC_PORTS_MAX]; /* by number */
@@ -98,9 +99,12 @@ bool nbnic_device_pass(struct nbnic_device *d, uint64_t now);
 uint64_t nbnic_device_next(const struct nbnic_device *d);
 
 /* Pass: asks the hosts for kicks before the NIC sleeps, or no more. After it has asked, and before
- * it sleeps, NBNIC_SCAN_PASSES passes must find no work: they look at all doorbells. */
+ * it sleeps, nbnic_device_scans passes must find no work: they look at all doorbells. */
 void nbnic_device_ask_kicks(struct nbnic_device *d, bool wanted);
-#define NBNIC_SCAN_PASSES ((NBNIC_GROUPS_MAX + NBNIC_SCAN_CELLS - 1) / NBNIC_SCAN_CELLS)
+uint32_t nbnic_device_scans(const struct nbnic_device *d);
+
+/* Pass: true if the wire runs the barriers of all groups: nothing waits for the next pass. */
+bool nbnic_device_lends_all(const struct nbnic_device *d);
 
 /* Pass: fails all groups with NIC_DOWN, and no longer reads doorbells. Peers may still send PULLs
  * for a while: run passes until nbnic_device_next returns UINT64_MAX, or for a limited time. */

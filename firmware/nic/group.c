@@ -39,7 +39,8 @@ int nbnic_init(struct nbnic *nic, const struct nbnic_ops *ops, void *ctx, uint16
 	/* Intervals double until they reach an even share of the budget; the last one gets the
 	 * rest. */
 	for (uint32_t i = 0; i < NBFW_WINDOW; i++) {
-		uint64_t before = i ? nic->interval[i - 1] * 2 : config->pull_ns;
+		uint64_t before =
+			i ? nic->interval[i - 1] * 2 : config->pull_ns << config->patience;
 
 		nic->interval[i] = i == NBFW_WINDOW - 1 ? left : before < even ? before : even;
 		left -= nic->interval[i];

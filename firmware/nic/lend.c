@@ -20,7 +20,14 @@ void nbnic_lend_take(struct nbnic_device *d, struct nbnic_group *g, uint64_t now
 	struct wire_counts n = { 0 };
 
 	g->lent = cell->lent = false;
-	d->wire->ops->take(d->wire, g, &n);
+	d->nlent--;
+	if (!d->wire->ops->take(d->wire, g, &n)) {
+		/* The state is lost, but the host's page has the last complete barrier. */
+		nbfw_init(g->state, g->plan, nbnic_page_completed_epoch(d->port[g->port], g->cell));
+		g->posted = cell->posted = s->epoch;
+		nbnic_group_fail(&d->nic, g, NBAR_STATUS_NIC_DOWN, now);
+		return;
+	}
 	d->nic.counter[NBAR_COUNTER_barriers_completed] += n.completed;
 	d->nic.counter[NBAR_COUNTER_tokens_sent] += n.sent;
 	d->nic.counter[NBAR_COUNTER_tokens_received] += n.received;
@@ -45,15 +52,14 @@ void nbnic_lend_take(struct nbnic_device *d, struct nbnic_group *g, uint64_t now
 							       : now + nbnic_first(&d->nic, g));
 }
 
-void nbnic_lend_wanted(struct nbnic *nic, uint32_t index, uint64_t now)
+void nbnic_lend_wanted(struct nbnic *nic, uint32_t index, bool stalled, uint64_t now)
 {
 	struct nbnic_group *g = nic->group[index];
 
 	if (!g || !g->lent)
 		return;
 	nbnic_take(nic, g, now);
-	/* The wire has seen no progress for as long as the NIC had asked for. */
-	if (g->state->running)
+	if (stalled && g->state->running)
 		nbnic_arm(nic, g, now);
 }
 
@@ -75,6 +81,8 @@ static bool lend_group(struct nbnic_device *d, struct nbnic_group *g, uint64_t n
 		return false;
 	g->lent = cell->lent = true;
 	g->armed = false;
+	if (++d->nlent == d->nic.nopen && d->nic.nlinger == 0)
+		d->nic.due = UINT64_MAX; /* no timer is armed */
 	/* What the host has posted before the wire had the group, the wire does not know. */
 	if (nbnic_page_is_seen(p, g->cell))
 		return false;

@@ -180,6 +180,7 @@ struct nbnic_config {
 				  sets it */
 	uint32_t quota;        /* of a pass, at least NBNIC_QUOTA_MIN; 0: NBNIC_QUOTA */
 	uint32_t user_percent; /* what one user may have of ports, groups and memory; 0: all */
+	uint32_t patience; /* the first TIMEOUT comes after pull_ns << patience. A device sets it */
 };
 #define NBNIC_PULL_NS_DEFAULT UINT64_C(1000000)
 /* Longer than the 5 s for which a debugger may stop a daemon. */
@@ -395,8 +396,9 @@ static inline void nbnic_take(struct nbnic *nic, struct nbnic_group *g, uint64_t
 		nic->ops->take(nic->ctx, g, now);
 }
 
-/* The wire wants the NIC to take the group with this index back. */
-void nbnic_lend_wanted(struct nbnic *nic, uint32_t index, uint64_t now);
+/* The wire wants the NIC to take the group with this index back. stalled: it has seen no progress
+ * for as long as the NIC had asked for. */
+void nbnic_lend_wanted(struct nbnic *nic, uint32_t index, bool stalled, uint64_t now);
 
 /* Fills what the NIC knows of a group; pid and uid are left to the caller. */
 void nbnic_group_info(const struct nbnic_group *g, struct nbar_group_info *out);

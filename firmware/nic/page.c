@@ -165,13 +165,18 @@ bool nbnic_page_is_seen(const struct nbnic_port *p, uint32_t cell)
 	       __atomic_load_n(&d->wake_seq, __ATOMIC_RELAXED) == p->cell[cell].wake_seq;
 }
 
-bool nbnic_page_is_waiting(const struct nbnic_port *p, uint32_t cell)
+uint32_t nbnic_page_completed_epoch(const struct nbnic_port *p, uint32_t cell)
 {
 	const uint32_t *half = (const void *)&p->completion[cell].word;
 
-	/* No order needed: the caller looks again and again. */
+	/* No order needed: one caller looks again and again, the other fails the group. */
+	return __atomic_load_n(&half[__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__], __ATOMIC_RELAXED);
+}
+
+bool nbnic_page_is_waiting(const struct nbnic_port *p, uint32_t cell)
+{
 	return __atomic_load_n(&p->page->doorbell[cell].posted, __ATOMIC_RELAXED) !=
-	       __atomic_load_n(&half[__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__], __ATOMIC_RELAXED);
+	       nbnic_page_completed_epoch(p, cell);
 }
 #endif
 

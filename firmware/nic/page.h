@@ -83,6 +83,9 @@ void nbnic_page_completed(struct nbnic_port *p, struct nbnic *nic, uint32_t cell
 /* True if the NIC has read all that the host has written to the doorbell of this cell. */
 bool nbnic_page_is_seen(const struct nbnic_port *p, uint32_t cell);
 
+/* The last barrier of this cell that the wire has completed; or what the host wrote there. */
+uint32_t nbnic_page_completed_epoch(const struct nbnic_port *p, uint32_t cell);
+
 /* True if the host waits for a barrier that it has posted in this cell. */
 bool nbnic_page_is_waiting(const struct nbnic_port *p, uint32_t cell);
 

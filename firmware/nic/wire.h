@@ -97,11 +97,12 @@ struct wire_ops {
 	int (*wakes)(const struct wire_base *w);
 	/*
 	 * All of these, or none: lend.c. lend takes the state of a group, whose posts and tokens
-	 * the wire then handles; false: it does not. take gives the state back. If the wire wants
-	 * that, it calls nbnic_lend_wanted in poll.
+	 * the wire then handles; false: it does not. take gives the state back; false: it is lost,
+	 * and the wire forgets the group. If the wire wants a take, it calls nbnic_lend_wanted in
+	 * poll.
 	 */
 	bool (*lend)(struct wire_base *w, const struct nbnic_group *g, const struct wire_lend *how);
-	void (*take)(struct wire_base *w, struct nbnic_group *g, struct wire_counts *out);
+	bool (*take)(struct wire_base *w, struct nbnic_group *g, struct wire_counts *out);
 	/* Control thread. A port begins: returns the place of its completions, which the wire
 	 * writes too; NULL: the page, and no group of the port is lent. port_end: it has ended. */
 	struct nbar_completion *(*port_begin)(struct wire_base *w, uint32_t port);

@@ -20,7 +20,8 @@
 #include "nbar_host.h"
 #include "probes.h"
 
-#define AWAKE_NS UINT64_C(200000) /* idle policy "sleep": from the last work to the first sleep */
+/* Idle policy "sleep": from the last work to the first sleep, if a NIC itself runs groups. */
+#define AWAKE_NS UINT64_C(200000)
 /* The longest sleep. A host doubts a NIC without a sign of life. */
 #define SLEEP_MAX_NS UINT64_C(100000000)
 #define PASSES_A_CALL 16u
@@ -305,9 +306,13 @@ static bool sleep_now(struct nicd *d, uint64_t now, uint64_t idle_ns)
 {
 	bool work = false;
 	uint64_t until, bells;
+	uint32_t scans = 1;
 
 	ask_kicks(d, true);
-	for (uint32_t i = 0; i < NBNIC_SCAN_PASSES && !work; i++)
+	for (uint32_t i = 0; i < d->nnic; i++)
+		if (nbnic_device_scans(&d->nic[i]->device) > scans)
+			scans = nbnic_device_scans(&d->nic[i]->device);
+	for (uint32_t i = 0; i < scans && !work; i++)
 		work = nicd_pass(d, now);
 	until = wake_at(d, now, idle_ns);
 	if (!work && until > now) {
@@ -321,6 +326,15 @@ static bool sleep_now(struct nicd *d, uint64_t now, uint64_t idle_ns)
 	}
 	ask_kicks(d, false);
 	return work;
+}
+
+static bool lends_all(const struct nicd *d)
+{
+	uint32_t i = 0;
+
+	while (i < d->nnic && nbnic_device_lends_all(&d->nic[i]->device))
+		i++;
+	return i == d->nnic;
 }
 
 /* True: everything is sent, or the time for it has passed. */
@@ -350,7 +364,7 @@ void nicd_run(struct nicd *d, enum nicd_idle idle, uint64_t spin_ns)
 		case NICD_IDLE_SPIN:
 			break;
 		case NICD_IDLE_SLEEP:
-			if (now - work_at < AWAKE_NS || d->stop_at)
+			if ((now - work_at < AWAKE_NS && !lends_all(d)) || d->stop_at)
 				sched_yield();
 			else if (sleep_now(d, now, now - work_at))
 				work_at = now;

@@ -249,9 +249,11 @@ static unsigned bell_hear(struct kernel_wire *w, struct nbnic *nic, uint64_t now
 	/* Before the words are read: the programs set a word before they ring. */
 	__atomic_store_n(w->heard, rung, __ATOMIC_RELEASE);
 	for (uint32_t i = 0; i < KERNEL_GROUPS && i < nic->high; i++)
-		if (__atomic_load_n(&w->wanted[i], __ATOMIC_RELAXED) &&
-		    __atomic_exchange_n(&w->wanted[i], 0, __ATOMIC_ACQ_REL))
-			nbnic_lend_wanted(nic, i, now);
+		if (__atomic_load_n(&w->wanted[i], __ATOMIC_RELAXED))
+			nbnic_lend_wanted(nic, i,
+					  __atomic_exchange_n(&w->wanted[i], 0, __ATOMIC_ACQ_REL) ==
+						  KERNEL_STALLED,
+					  now);
 	return 1;
 }
 
@@ -407,16 +409,23 @@ static bool kernel_lend(struct wire_base *base, const struct nbnic_group *g,
 _Static_assert(sizeof(struct nbfw_state) + 3 * sizeof(uint32_t) <= KERNEL_STATE_SIZE,
 	       "a state of one word a set fits");
 
-static void kernel_take(struct wire_base *base, struct nbnic_group *g, struct wire_counts *out)
+static bool kernel_take(struct wire_base *base, struct nbnic_group *g, struct wire_counts *out)
 {
+	static const struct kernel_group none;
+	struct kernel_wire *w = (struct kernel_wire *)base;
 	struct kernel_hand h = { .index = g->handle & 0xffff };
 
-	if (!hand((struct kernel_wire *)base, &h)) {
-		base->errors++;
-		return;
+	if (!hand(w, &h)) {
+		log_error("%s: group %u fails, because the kernel keeps its state: %s; the daemon "
+			  "needs CAP_BPF and memory",
+			  base->text, h.index, strerror(errno));
+		w->handle[h.index] = 0;
+		bpf_map_update_elem(w->groups, &h.index, &none, 0);
+		return false;
 	}
 	memcpy(g->state, h.state, nbfw_state_size(g->plan));
 	memcpy(out, &h.counts, sizeof(*out));
+	return true;
 }
 _Static_assert(sizeof(struct kernel_counts) == sizeof(struct wire_counts), "the same counts");
 

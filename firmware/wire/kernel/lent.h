@@ -23,6 +23,8 @@
 /* A state in the kernel: struct nbfw_state, whose bits have NBFW_FIXED_WORDS words there. */
 #define KERNEL_STATE_SIZE (24u + 4 * NBFW_FIXED_WORDS)
 
+enum { KERNEL_WANT = 1, KERNEL_STALLED }; /* why the programs want the daemon to take a group */
+
 struct kernel_counts {
 	uint32_t completed, sent, received, duplicate, stale, bad;
 };

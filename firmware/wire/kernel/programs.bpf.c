@@ -112,12 +112,12 @@ static __always_inline void ring(void)
 	bpf_ringbuf_output(&bell, &one, sizeof(one), BPF_RB_FORCE_WAKEUP);
 }
 
-static __always_inline void want(uint32_t index)
+static __always_inline void want(uint32_t index, uint64_t why)
 {
 	uint64_t *w = bpf_map_lookup_elem(&wanted, &index);
 
 	if (w)
-		*(volatile uint64_t *)w = 1;
+		*(volatile uint64_t *)w = why;
 	ring();
 }
 
@@ -213,7 +213,7 @@ static int timer_tick(void *map, uint32_t *index, struct kernel_group *g)
 	g->ticking = again && !same;
 	bpf_spin_unlock(&g->lock);
 	if (again && same)
-		want(*index);
+		want(*index, KERNEL_STALLED);
 	else if (again)
 		bpf_timer_start(&g->timer, g->first_ns, 0);
 	return 0;
@@ -271,7 +271,7 @@ SEC("tc") int kernel_in(struct __sk_buff *skb)
 	if (!lent)
 		return TC_ACT_OK;
 	if (t.want)
-		want(index);
+		want(index, KERNEL_WANT);
 	return send_all(skb, g, &t, true);
 }
 
@@ -343,7 +343,7 @@ SEC("tc") int kernel_out(struct __sk_buff *skb)
 		return TC_ACT_SHOT;
 	}
 	if (t.want)
-		want(at);
+		want(at, KERNEL_WANT);
 	skb->mark = 0; /* clones come here again */
 	if (t.tick)
 		bpf_timer_start(&g->timer, g->first_ns, 0);

@@ -111,6 +111,8 @@ static const struct nbnic_platform platform = {
 	.wake = on_wake,
 };
 
+const struct wire_ops *world_ops;
+
 void world_begin(uint64_t memory_bytes, uint32_t user_percent)
 {
 	const struct nbnic_config config = {
@@ -122,7 +124,7 @@ void world_begin(uint64_t memory_bytes, uint32_t user_percent)
 
 	memset(&w, 0, sizeof(w));
 	w.now = 1;
-	w.wire.base.ops = &loop_ops;
+	w.wire.base.ops = world_ops ? world_ops : &loop_ops;
 	w.wire.base.name = "loop";
 	w.wire.room = UINT32_MAX;
 	memset(&w.device, 0xff, sizeof(w.device)); /* the caller need not clear it */

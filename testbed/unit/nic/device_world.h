@@ -44,6 +44,7 @@ bool loop_transmit(struct wire_base *base, const struct nbnic_addr *to, const st
 /* world_begin makes the NIC: its groups have memory_bytes, and one user may have user_percent of
  * the NIC (0: no limit). world_end ends the NIC after its clients have ended. */
 void world_begin(uint64_t memory_bytes, uint32_t user_percent);
+extern const struct wire_ops *world_ops; /* of its wire; NULL: those of the loop */
 void world_end(void);
 
 void passes(uint32_t n);

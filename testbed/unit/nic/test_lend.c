@@ -15,11 +15,11 @@ static struct lent {
 	uint64_t state[16];
 	struct wire_lend how;
 	struct wire_counts n;
-	bool wanted;
+	bool wanted, stalled;
 } lent[LENT_MAX];
 
 static struct {
-	bool refuses;
+	bool refuses, keeps; /* keeps: a take fails */
 	uint32_t lends, takes, begun, ended;
 	void (*at_lend)(void); /* what a host does while the wire takes a group */
 	struct nbar_completion *place;
@@ -52,16 +52,19 @@ static bool wire_lend(struct wire_base *base, const struct nbnic_group *g,
 	return true;
 }
 
-static void wire_take(struct wire_base *base, struct nbnic_group *g, struct wire_counts *out)
+static bool wire_take(struct wire_base *base, struct nbnic_group *g, struct wire_counts *out)
 {
 	struct lent *l = &lent[g->handle & 0xffff];
 
 	(void)base;
 	assert_ptr_equal(l->g, g);
-	memcpy(g->state, l->state, nbfw_state_size(g->plan));
-	*out = l->n;
+	if (!wire.keeps) {
+		memcpy(g->state, l->state, nbfw_state_size(g->plan));
+		*out = l->n;
+	}
 	*l = (struct lent){ .g = NULL };
 	wire.takes++;
+	return !wire.keeps;
 }
 
 static struct nbar_completion *wire_port_begin(struct wire_base *base, uint32_t port)
@@ -128,7 +131,7 @@ static unsigned wire_poll(struct wire_base *base, struct nbnic *nic, uint64_t no
 		if (!lent[i].wanted)
 			continue;
 		lent[i].wanted = false;
-		nbnic_lend_wanted(nic, i, now);
+		nbnic_lend_wanted(nic, i, lent[i].stalled, now);
 		n++;
 	}
 	for (; n < budget && w.wire.head != w.wire.tail; n++) {
@@ -156,8 +159,8 @@ static int set_up(void **state)
 	(void)state;
 	memset(lent, 0, sizeof(lent));
 	memset(&wire, 0, sizeof(wire));
+	world_ops = &lending_ops;
 	world_begin(0, 0);
-	w.wire.base.ops = &lending_ops;
 	port_open(&c);
 	passes(1);
 	return 0;
@@ -443,7 +446,7 @@ static void a_deadline_is_kept_without_progress(void **state)
 	take_all();
 	assert_true(g->deadline == w.now + g->first);
 	/* The wire wants a group that it has not. */
-	nbnic_lend_wanted(&w.device.nic, 0, w.now);
+	nbnic_lend_wanted(&w.device.nic, 0, true, w.now);
 	assert_true(g->deadline == w.now + g->first);
 }
 
@@ -489,15 +492,22 @@ static void a_wanted_group_times_out(void **state)
 	pair_open();
 	passes(1);
 	g = group_at(0);
-	nbnic_lend_wanted(&w.device.nic, 0, w.now);
+	nbnic_lend_wanted(&w.device.nic, 0, true, w.now);
 	assert_false(g->lent || g->armed);
-	nbnic_lend_wanted(&w.device.nic, 0, w.now); /* not lent */
-	nbnic_lend_wanted(&w.device.nic, 2, w.now); /* no group */
+	nbnic_lend_wanted(&w.device.nic, 0, true, w.now); /* not lent */
+	nbnic_lend_wanted(&w.device.nic, 2, true, w.now); /* no group */
 	assert_int_equal(wire.takes, 1);
 	passes(1);
 	start(0);
-	w.now += FIRST_NS;
+	/* For another reason, it has as much time as before: no TIMEOUT, no PULL. */
+	w.now += 1000;
 	lent[0].wanted = true;
+	passes(3);
+	assert_int_equal(wire.takes, 2);
+	assert_int_equal(count_of(NBAR_COUNTER_pulls_sent), 0);
+	assert_true(lent[0].how.left_ns == FIRST_NS);
+	w.now += FIRST_NS;
+	lent[0].wanted = lent[0].stalled = true;
 	passes(1);
 	passes(1);
 	assert_int_equal(count_of(NBAR_COUNTER_pulls_sent), 1);
@@ -520,7 +530,7 @@ static void a_pull_is_answered_by_the_state_of_now(void **state)
 	assert_int_equal(done(1), 1);
 	assert_int_equal(done(0), 0);
 	w.now += FIRST_NS;
-	lent[0].wanted = true;
+	lent[0].wanted = lent[0].stalled = true;
 	passes(4);
 	assert_int_equal(count_of(NBAR_COUNTER_pulls_received), 1);
 	assert_int_equal(done(0), 1);
@@ -648,6 +658,63 @@ static void every_cell_has_its_look(void **state)
 	w.now = w.device.next_tick;
 	passes(2);
 	assert_int_equal(done(n - 1), 2);
+}
+
+/* A state that does not come back: the group fails, and its members learn it. Barriers that the
+ * host has seen complete stay so. */
+static void a_lost_state_fails_the_group(void **state)
+{
+	(void)state;
+	pair_open();
+	passes(1);
+	for (uint32_t n = 0; n < 2; n++) {
+		start(0);
+		start(1);
+		passes(2);
+	}
+	start(1);
+	wire.keeps = true;
+	nbnic_lend_wanted(&w.device.nic, 0, false, w.now);
+	wire.keeps = false;
+	assert_int_equal(c.port->completion[0].word, (uint64_t)NBAR_STATUS_NIC_DOWN << 32 | 2);
+	assert_int_equal(c.port->completion[0].failed_rank, 0);
+	passes(3);
+	assert_int_equal(c.port->completion[1].word, (uint64_t)NBAR_STATUS_NIC_DOWN << 32 | 2);
+	assert_int_equal(c.port->completion[1].failed_rank, 0);
+	assert_false(group_at(0)->lent || group_at(1)->lent);
+}
+
+/* While the wire has all groups, a daemon sleeps: no timer wakes it, and its first TIMEOUT comes
+ * later than that of a NIC that is awake. */
+static void nothing_wakes_a_nic_that_lends_all(void **state)
+{
+	const struct wire_ops others = { .poll = wire_poll, .transmit = loop_transmit };
+
+	(void)state;
+	assert_true(nbnic_device_lends_all(&w.device));
+	wire.refuses = true;
+	pair_open();
+	ring(0);
+	passes(1);
+	assert_false(nbnic_device_lends_all(&w.device));
+	assert_true(FIRST_NS == 1000 * MS / NBFW_WINDOW); /* sooner than 64 times 1 ms */
+	assert_true(nbnic_device_next(&w.device) == w.now + FIRST_NS);
+	wire.refuses = false;
+	passes(1);
+	assert_true(nbnic_device_lends_all(&w.device));
+	assert_true(nbnic_device_next(&w.device) == UINT64_MAX);
+	take_all();
+	assert_false(nbnic_device_lends_all(&w.device));
+	assert_true(nbnic_device_next(&w.device) == w.now + FIRST_NS);
+	passes(1);
+	w.wire.base.ops = &others;
+	assert_false(nbnic_device_lends_all(&w.device));
+	w.wire.base.ops = &lending_ops;
+	/* A group that lingers may wait for its end. */
+	group_close(&c, 0);
+	passes(1);
+	assert_true(nbnic_device_lends_all(&w.device));
+	assert_true(nbnic_device_next(&w.device) < UINT64_MAX);
 }
 
 static void lent_groups_may_end(void **state)
@@ -823,6 +890,8 @@ int main(void)
 		LEND_TEST(posts_are_not_missed),
 		LEND_TEST(looks_take_no_more_than_they_must),
 		LEND_TEST(every_cell_has_its_look),
+		LEND_TEST(a_lost_state_fails_the_group),
+		LEND_TEST(nothing_wakes_a_nic_that_lends_all),
 		LEND_TEST(lent_groups_may_end),
 		LEND_TEST(failures_reach_lent_groups),
 		LEND_TEST(statistics_are_of_now),

@@ -27,6 +27,7 @@ static uint64_t pass_ns, work_until; /* a pass takes so long; passes before have
 static uint32_t npass[2], nyield, nsleep, nstop[2], nclosed;
 static int asked[2];                /* for kicks, at present */
 static uint64_t slept_ns, slept_at; /* the last sleep */
+static uint32_t passes_at_sleep;
 static void (*at_sleep)(void);
 static uint32_t passes_end; /* after so many, the thread is stopped */
 static uint32_t calls, fail_at;
@@ -95,6 +96,7 @@ int __wrap_ppoll(struct pollfd *p, nfds_t n, const struct timespec *t, const sig
 	assert_int_equal(n, 3);
 	assert_in_range(t->tv_nsec, 0, 999999999);
 	slept_at = now;
+	passes_at_sleep = npass[0];
 	slept_ns = (uint64_t)t->tv_sec * 1000000000 + (uint64_t)t->tv_nsec;
 	now += slept_ns;
 	nsleep++;
@@ -202,6 +204,15 @@ static int wire_wakes(const struct wire_base *w)
 	return w->fd;
 }
 
+static bool wire_lend(struct wire_base *w, const struct nbnic_group *g, const struct wire_lend *how)
+{
+	(void)w, (void)g, (void)how;
+	return false;
+}
+
+static const struct wire_ops ops_that_lend = { .close = wire_close,
+					       .wakes = wire_wakes,
+					       .lend = wire_lend };
 static const struct wire_ops ops = { .close = wire_close },
 			     ops_that_wake = { .close = wire_close, .wakes = wire_wakes };
 static const struct nbnic_config usual = { .pull_ns = NBNIC_PULL_NS_DEFAULT,
@@ -270,6 +281,7 @@ static void a_set_of_nics(void **state)
 	}
 	fail_at = calls + 1;
 	assert_int_equal(nicd_add(&d, "n2", &wire[2]), -ENOMEM);
+	wire[2].ops = &ops;
 	d.config = bad;
 	assert_int_equal(nicd_add(&d, "n2", &wire[2]), -EINVAL);
 	assert_int_equal(d.nnic, 2);
@@ -344,11 +356,60 @@ static void when_it_sleeps(void **state)
 	nicd_run(&d, NICD_IDLE_SLEEP, 4 * US);
 	assert_int_equal(nsleep, 1);
 	/* The last work was at 299 us. */
-	assert_in_range(slept_at, NOW + (299 + 200) * US,
-			NOW + (299 + 203) * US + 2 * NBNIC_SCAN_PASSES * US);
+	assert_in_range(slept_at, NOW + (299 + 200) * US, NOW + (299 + 205) * US);
 	assert_int_equal(slept_ns, 100 * MS);
 	assert_true(asked[0] == 0 && asked[1] == 0);
 	nics_end();
+}
+
+/* The thread sleeps at once if the wires run the barriers of all groups of all NICs. */
+static void when_it_sleeps_at_once(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++) {
+		nics(2, 2);
+		wire[0].ops = &ops_that_lend;
+		wire[1].ops = i == 1 ? &ops_that_wake : &ops_that_lend;
+		d.nic[1]->device.nic.nopen = 2;
+		d.nic[1]->device.nlent = i == 2 ? 1 : 2;
+		assert_int_equal(nicd_may_sleep(&d), 0);
+		at_sleep = stop;
+		nicd_run(&d, NICD_IDLE_SLEEP, 0);
+		assert_int_equal(slept_at, NOW + (i == 0 ? 0 : 200 * US));
+		d.nic[1]->device.nic.nopen = 0;
+		nics_end();
+	}
+}
+
+/* Before it sleeps it looks at all doorbells, with as many passes as that takes. */
+static void looks_before_it_sleeps(void **state)
+{
+	static const struct {
+		uint32_t nlive[2], passes;
+	} row[] = { { { 0, 0 }, 1 },
+		    { { 1, NBNIC_SCAN_CELLS }, 1 },
+		    { { 1, NBNIC_SCAN_CELLS + 1 }, 2 },
+		    { { NBNIC_GROUPS_MAX, 1 }, NBNIC_GROUPS_MAX / NBNIC_SCAN_CELLS } };
+	static struct nbnic_port port[2];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
+		for (uint32_t n = 0; n < 2; n++) {
+			struct nbnic_device *device;
+
+			nics(2, 2);
+			device = &d.nic[n]->device;
+			for (uint32_t p = 0; p < 2; p++) {
+				port[p].nlive = row[i].nlive[p];
+				device->open[p] = &port[p];
+			}
+			device->nbusy = 2;
+			assert_int_equal(nicd_may_sleep(&d), 0);
+			at_sleep = stop;
+			nicd_run(&d, NICD_IDLE_SLEEP, 0);
+			assert_int_equal(passes_at_sleep, 201 + row[i].passes);
+			nics_end();
+		}
 }
 
 static void sleeps_again(void)
@@ -451,7 +512,7 @@ static void it_does_not_oversleep(void **state)
 	nics(2, 2);
 	assert_int_equal(nicd_may_sleep(&d), 0);
 	next[1] = NOW + 10; /* passed */
-	passes_end = 201 + 2 + NBNIC_SCAN_PASSES;
+	passes_end = 201 + 3;
 	nicd_run(&d, NICD_IDLE_SLEEP, 0);
 	assert_int_equal(nsleep, 0);
 	assert_true(asked[0] == 0 && asked[1] == 0);
@@ -645,6 +706,8 @@ int main(void)
 		cmocka_unit_test(a_set_of_nics),
 		cmocka_unit_test(what_it_does_without_work),
 		cmocka_unit_test(when_it_sleeps),
+		cmocka_unit_test(when_it_sleeps_at_once),
+		cmocka_unit_test(looks_before_it_sleeps),
 		cmocka_unit_test(it_sleeps_again),
 		cmocka_unit_test(how_long_it_sleeps),
 		cmocka_unit_test(naps_grow),
