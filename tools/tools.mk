@@ -41,6 +41,7 @@ ALL += $(TOOLS_MAN_OUT)
 
 # What the unit tests of the tools are linked with.
 $(BUILD)/test_doctor: $(addprefix $(BUILD)/tools/tools/doctor/,doctor_facts.o doctor_judge.o)
+$(BUILD)/test_doctor: ALL_LDFLAGS += $(call wrap,ioctl)
 $(BUILD)/test_tools: $(addprefix $(BUILD)/tools/tools/,bench/bench_opt.o main/algs.o main/hist.o main/metric.o main/option.o \
                      main/stats.o main/tool.o)
 $(BUILD)/test_option: $(addprefix $(BUILD)/tools/tools/main/,option.o output.o progress.o tool.o)

@@ -14,12 +14,13 @@
 #include "nbar_abi.h"
 
 #define DOCTOR_LINKS_MAX 16u
-#define DOCTOR_FINDINGS_MAX 96u
+#define DOCTOR_FINDINGS_MAX 136u
 
 /* A network interface that is up. */
 struct doctor_link {
 	char name[32], driver[32];
-	uint32_t mtu;
+	uint32_t mtu, rx_usecs; /* for how long it holds frames back: 0 if it does not say */
+	bool rps;               /* frames change the processor */
 };
 
 /* A control socket of the run directory. */
@@ -38,6 +39,9 @@ struct doctor_facts {
 	uint64_t memlock_kb; /* UINT64_MAX: no limit */
 	uint64_t rmem_max;   /* largest receive queue that a socket may ask for */
 	bool net_admin;      /* this process may ask for a larger queue */
+	bool bpf;            /* it may load the programs of the wire kernel, too */
+	uint32_t kernel;     /* major << 8 | minor; 0: not known */
+	bool kernel_wire;    /* this wire is installed */
 	uint32_t nlink, nrdma, nnic; /* nrdma: RDMA devices */
 	struct doctor_link link[DOCTOR_LINKS_MAX];
 	char run_dir[256];
@@ -69,6 +73,9 @@ struct doctor_report {
 
 /* Fills in all facts. A fact that cannot be read counts as absent. */
 void doctor_look(struct doctor_facts *f);
+
+/* Fills in what the device of an interface says: rx_usecs. */
+void doctor_look_link(struct doctor_link *l);
 
 /* Fills in what files below root and the limits of this process say, and nothing of NICs or MPI. */
 void doctor_look_machine(const char *root, struct doctor_facts *f);

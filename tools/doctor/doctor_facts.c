@@ -5,15 +5,21 @@
 #include "doctor.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
 #include <linux/capability.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <net/if.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "nbar_extra.h"
@@ -95,6 +101,9 @@ static void on_link(struct doctor_facts *f, const char *name)
 	snprintf(l->name, sizeof(l->name), "%.31s", name);
 	facts_path_of(f, path, "/sys/class/net/%s/mtu", name);
 	l->mtu = (uint32_t)facts_read_number(path);
+	facts_path_of(f, path, "/sys/class/net/%s/queues/rx-0/rps_cpus", name);
+	read_line(path, state, sizeof(state));
+	l->rps = state[strspn(state, "0,")] != '\0';
 	facts_path_of(f, path, "/sys/class/net/%s/device/driver", name);
 	n = readlink(path, target, sizeof(target) - 1);
 	target[n < 0 ? 0 : n] = '\0';
@@ -201,25 +210,28 @@ static void look_mpi(struct doctor_facts *f)
 						"libnbar-mpi-mpich.so", line, sizeof(line));
 }
 
-/* True if this process may pass the limits of sockets: bit CAP_NET_ADMIN of its capabilities. */
-static bool may_admin_net(const struct doctor_facts *f)
+/* The capabilities of this process. */
+static uint64_t facts_capabilities(const struct doctor_facts *f)
 {
 	char line[128], path[PATH_MAX];
 	FILE *status = fopen(facts_path_of(f, path, "/proc/self/status"), "re");
-	bool may = false;
+	uint64_t set = 0;
 
 	while (status && fgets(line, sizeof(line), status))
 		if (strncmp(line, "CapEff:", 7) == 0)
-			may = strtoull(line + 7, NULL, 16) >> CAP_NET_ADMIN & 1;
+			set = strtoull(line + 7, NULL, 16);
 	if (status)
 		fclose(status);
-	return may;
+	return set;
 }
 
 static void look_limits(struct doctor_facts *f)
 {
+	const uint64_t bpf = 1ull << CAP_BPF | 1ull << CAP_NET_ADMIN | 1ull << CAP_NET_RAW;
+	const uint64_t may = facts_capabilities(f);
 	struct rlimit limit = { 0, 0 };
-	char path[PATH_MAX];
+	char path[PATH_MAX], line[64];
+	unsigned major, minor;
 	cpu_set_t set;
 
 	if (sched_getaffinity(0, sizeof(set), &set) == 0)
@@ -231,7 +243,11 @@ static void look_limits(struct doctor_facts *f)
 	(void)getrlimit(RLIMIT_MEMLOCK, &limit);
 	f->memlock_kb = limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur / 1024;
 	f->rmem_max = facts_read_number(facts_path_of(f, path, "/proc/sys/net/core/rmem_max"));
-	f->net_admin = may_admin_net(f);
+	f->net_admin = may >> CAP_NET_ADMIN & 1;
+	f->bpf = (may & bpf) == bpf;
+	read_line(facts_path_of(f, path, "/proc/sys/kernel/osrelease"), line, sizeof(line));
+	if (sscanf(line, "%u.%u", &major, &minor) == 2)
+		f->kernel = major << 8 | minor;
 }
 
 void doctor_look_machine(const char *root, struct doctor_facts *f)
@@ -245,9 +261,23 @@ void doctor_look_machine(const char *root, struct doctor_facts *f)
 	each_entry(facts_path_of(f, path, "/sys/class/infiniband"), on_rdma, f);
 }
 
+void doctor_look_link(struct doctor_link *l)
+{
+	struct ethtool_coalesce coalesce = { .cmd = ETHTOOL_GCOALESCE };
+	struct ifreq r = { .ifr_data = (void *)&coalesce };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	snprintf(r.ifr_name, sizeof(r.ifr_name), "%.15s", l->name);
+	l->rx_usecs = ioctl(fd, SIOCETHTOOL, &r) == 0 ? coalesce.rx_coalesce_usecs : 0;
+	close(fd);
+}
+
 void doctor_look(struct doctor_facts *f)
 {
 	doctor_look_machine("", f);
+	for (uint32_t i = 0; i < f->nlink; i++)
+		doctor_look_link(&f->link[i]);
+	f->kernel_wire = dlopen("libnbar-wire-kernel.so.0", RTLD_LAZY);
 	(void)nbar_run_dir_find(f->run_dir, sizeof(f->run_dir));
 	f->run_dir_error = each_entry(f->run_dir, on_socket, f);
 	look_in_process(&f->in_process);

@@ -12,6 +12,7 @@
 #define HUGE_MB 64u           /* hugepages of a daemon with a NIC on dpdk */
 #define MEMLOCK_KB 65536u     /* more than the memory that a NIC on verbs registers */
 #define RMEM_BYTES (4u << 20) /* receive queue for a burst of a large group */
+#define KERNEL_LEAST 0x606u   /* Linux 6.6 has tcx */
 #define MTU_MIN 576u          /* the longest frame of a NIC, with headers of UDP */
 
 /* Adds a finding; the text may be followed by "\n" and the next step. */
@@ -130,9 +131,43 @@ static void judge_network(const struct doctor_facts *f, struct doctor_report *r)
 		else
 			add(r, DOCTOR_GOOD, "network", "%s: up, driver %s, MTU %u", l->name,
 			    l->driver[0] ? l->driver : "unknown", l->mtu);
+		if (l->rx_usecs)
+			add(r, DOCTOR_SLOW, "network",
+			    "%s holds frames back for up to %u us\nethtool -C %s adaptive-rx off "
+			    "rx-usecs 0",
+			    l->name, l->rx_usecs, l->name);
+		if (l->rps)
+			add(r, DOCTOR_SLOW, "network",
+			    "%s: RPS hands frames to other processors\necho 0 "
+			    ">/sys/class/net/%s/queues/rx-0/rps_cpus",
+			    l->name, l->name);
 	}
 	if (f->nrdma)
 		add(r, DOCTOR_GOOD, "RDMA", "%u devices: wire=verbs can use them", f->nrdma);
+}
+
+/* Whether NICs that need no processor can be had, if there is none. */
+static void judge_kernel(const struct doctor_facts *f, struct doctor_report *r)
+{
+	for (uint32_t i = 0; i < f->nnic; i++)
+		if (strncmp(f->nic[i].text, "wire kernel,", 12) == 0)
+			return;
+	if (f->kernel && f->kernel < KERNEL_LEAST)
+		add(r, DOCTOR_SLOW, "wire kernel",
+		    "Linux %u.%u does not attach its programs (tcx)\nboot Linux 6.6 or later, or "
+		    "use the wire udp",
+		    f->kernel >> 8, f->kernel & 0xff);
+	else if (!f->kernel_wire)
+		add(r, DOCTOR_SLOW, "wire kernel",
+		    "is not installed: a daemon needs a processor\napt install nbar-nicd-kernel, or "
+		    "install clang and libbpf-dev and build nbar again");
+	else if (!f->bpf)
+		add(r, DOCTOR_SLOW, "wire kernel",
+		    "this user may not load its programs\nstart nbar-nicd as root, or by the "
+		    "service: CAP_BPF, CAP_NET_ADMIN and CAP_NET_RAW");
+	else
+		add(r, DOCTOR_GOOD, "wire kernel",
+		    "can run barriers without a processor: nbar-nicd --nic wire=kernel,dev=DEV");
 }
 
 static void judge_mpi(const struct doctor_facts *f, struct doctor_report *r)
@@ -159,6 +194,7 @@ void doctor_judge(const struct doctor_facts *f, struct doctor_report *r)
 	r->n = 0;
 	judge_nics(f, r);
 	judge_network(f, r);
+	judge_kernel(f, r);
 	judge_cpus(f, r);
 	judge_memory(f, r);
 	judge_mpi(f, r);

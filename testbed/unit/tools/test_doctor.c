@@ -7,6 +7,9 @@
 
 #include <errno.h>
 #include <ftw.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <net/if.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -24,8 +27,11 @@ static struct doctor_facts good(void)
 		.huge_mb = 1024,
 		.memlock_kb = UINT64_MAX,
 		.rmem_max = 1 << 30,
+		.bpf = true,
+		.kernel = 0x606,
+		.kernel_wire = true,
 		.nlink = 1,
-		.link = { { "eth0", "ixgbe", 1500 } },
+		.link = { { "eth0", "ixgbe", 1500, 0, false } },
 		.run_dir = "/run/nbar",
 		.nnic = 1,
 		.nic = { { "n0", 0, "" } },
@@ -218,6 +224,9 @@ static void facts_of_a_machine(void **state)
 	put("/proc/sys/net/core/rmem_max", "212992\n");
 	put("/proc/self/status",
 	    "Name:\tx\nCapPrm:\t0000000000001000\nCapEff:\t0000000000000fff\n");
+	put("/proc/sys/kernel/osrelease", "6.12.48+deb13-amd64\n");
+	put("/sys/class/net/eth0/queues/rx-0/rps_cpus", "00,00000000\n");
+	put("/sys/class/net/eth2/queues/rx-0/rps_cpus", "00,00000100\n");
 	put("/sys/class/net/lo/operstate", "up\n");
 	put("/sys/class/net/eth0/operstate", "up\n");
 	put("/sys/class/net/eth0/mtu", "1500\n");
@@ -253,10 +262,15 @@ static void facts_of_a_machine(void **state)
 	assert_string_equal(f.link[!second].name, "eth0");
 	assert_int_equal(f.link[!second].mtu, 1500);
 	assert_string_equal(f.link[!second].driver, "");
+	assert_true(f.link[second].rps && !f.link[!second].rps);
+	assert_int_equal(f.kernel, 6 << 8 | 12);
 
 	put("/proc/self/status", "CapInh:\t0000000000000000\nCapEff:\t0000000000001000\n");
 	doctor_look_machine(root, &f);
-	assert_true(f.net_admin);
+	assert_true(f.net_admin && !f.bpf);
+	put("/proc/self/status", "CapEff:\t0000008000003000\n");
+	doctor_look_machine(root, &f);
+	assert_true(f.net_admin && f.bpf);
 	if (old.rlim_cur == RLIM_INFINITY)
 		assert_true(f.memlock_kb == UINT64_MAX);
 }
@@ -274,7 +288,36 @@ static void facts_of_an_empty_machine(void **state)
 	assert_int_equal(f.huge_mb, 0);
 	assert_int_equal(f.rmem_max, 0);
 	assert_int_equal(f.nlink + f.nrdma + f.nnic, 0);
-	assert_false(f.net_admin);
+	assert_false(f.net_admin || f.bpf);
+	assert_int_equal(f.kernel, 0);
+}
+
+static int error_of_ioctl;
+static char asked_of[IFNAMSIZ];
+
+int __wrap_ioctl(int fd, unsigned long request, struct ifreq *r);
+int __wrap_ioctl(int fd, unsigned long request, struct ifreq *r)
+{
+	struct ethtool_coalesce *c = (void *)r->ifr_data;
+
+	assert_true(fd >= 0 && request == SIOCETHTOOL && c->cmd == ETHTOOL_GCOALESCE);
+	snprintf(asked_of, sizeof(asked_of), "%s", r->ifr_name);
+	c->rx_coalesce_usecs = 8;
+	return error_of_ioctl;
+}
+
+/* Many devices hold no frames back, and refuse the question. */
+static void facts_of_a_device(void **state)
+{
+	struct doctor_link l = { .name = "eth2" };
+
+	(void)state;
+	doctor_look_link(&l);
+	assert_int_equal(l.rx_usecs, 8);
+	assert_string_equal(asked_of, "eth2");
+	error_of_ioctl = -1;
+	doctor_look_link(&l);
+	assert_int_equal(l.rx_usecs, 0);
 }
 
 static void put_program(const char *path, const char *text)
@@ -390,6 +433,8 @@ static void all_that_is_good(void **state)
 		     "ok NIC: in-process NIC host: shm\n"
 		     "ok network: eth0: up, driver unknown, MTU 1500\n"
 		     "ok RDMA: 2 devices: wire=verbs can use them\n"
+		     "ok wire kernel: can run barriers without a processor: nbar-nicd --nic "
+		     "wire=kernel,dev=DEV\n"
 		     "ok processors: 8, isolated: 7\n"
 		     "ok hugepages: 1024 MB free\n"
 		     "ok receive queue: large enough for bursts of large groups\n"
@@ -407,7 +452,8 @@ static void all_that_is_bad(void **state)
 		.rmem_max = (4 << 20) - 1,
 		.nrdma = 1,
 		.nlink = 1,
-		.link = { { "eth0", "ixgbe", 575 } },
+		.link = { { "eth0", "ixgbe", 575, 50, true } },
+		.kernel = 0x601,
 		.run_dir = "/run/nbar",
 		.nnic = 1,
 		.nic = { { "n0", 1, "no reply" } },
@@ -422,7 +468,13 @@ static void all_that_is_bad(void **state)
 		     "slow NIC: programs have no in-process NIC: no wire\n"
 		     "bad network: eth0: MTU 575 is too small for a frame|ip link set eth0 mtu "
 		     "1500\n"
+		     "slow network: eth0 holds frames back for up to 50 us|ethtool -C eth0 "
+		     "adaptive-rx off rx-usecs 0\n"
+		     "slow network: eth0: RPS hands frames to other processors|echo 0 "
+		     ">/sys/class/net/eth0/queues/rx-0/rps_cpus\n"
 		     "ok RDMA: 1 devices: wire=verbs can use them\n"
+		     "slow wire kernel: Linux 6.1 does not attach its programs (tcx)|boot Linux "
+		     "6.6 or later, or use the wire udp\n"
 		     "slow processors: 4, none isolated: the scheduler interrupts the thread that "
 		     "polls|boot with isolcpus=3 nohz_full=3, then nbar-nicd --cpu 3 --idle spin\n"
 		     "slow frequency: governor powersave: a processor that wakes runs slowly at "
@@ -446,12 +498,15 @@ static void all_that_is_bad(void **state)
 	f.cpus = 1;
 	f.isolated[0] = '\0';
 	f.openmpi = f.mpich = false;
+	f.kernel_wire = false;
 	findings_are(
 		&f, "bad run directory: /run/nbar has no NIC|start a daemon (nbar-nicd --nics 4 to "
 		    "try), or name its directory by NBAR_RUN_DIR\n"
 		    "ok NIC: in-process NIC : \n"
 		    "slow network: no interface is up: only NICs of this machine meet|ip link set "
 		    "DEV up\n"
+		    "slow wire kernel: is not installed: a daemon needs a processor|apt install "
+		    "nbar-nicd-kernel, or install clang and libbpf-dev and build nbar again\n"
 		    "slow processors: 1: the NIC and the hosts take turns on it; a NIC in a daemon "
 		    "needs a processor that is free while barriers run|use in-process NICs "
 		    "(host:wire=udp)\n"
@@ -467,6 +522,8 @@ static void all_that_is_bad(void **state)
 	f.link[0].mtu = 576;
 	f.nlink = 1;
 	f.huge_mb = 64;
+	f.bpf = false;
+	f.kernel = 0; /* not known */
 	f.nrdma = 1;
 	f.memlock_kb = 65536;
 	f.governor[0] = '\0';
@@ -475,6 +532,8 @@ static void all_that_is_bad(void **state)
 			 "ok NIC: in-process NIC : \n"
 			 "ok network: eth0: up, driver ixgbe, MTU 576\n"
 			 "ok RDMA: 1 devices: wire=verbs can use them\n"
+			 "slow wire kernel: this user may not load its programs|start nbar-nicd as "
+			 "root, or by the service: CAP_BPF, CAP_NET_ADMIN and CAP_NET_RAW\n"
 			 "ok processors: 2, isolated: 7\n"
 			 "ok hugepages: 64 MB free\n"
 			 "ok receive queue: large enough for bursts of large groups\n");
@@ -483,8 +542,11 @@ static void all_that_is_bad(void **state)
 	f.net_admin = false;
 	f.nrdma = 0;
 	f.memlock_kb = 0;
+	f.nnic = 1; /* has the wire: no finding says what it lacks */
+	strcpy(f.nic[0].text, "wire kernel, address eth0");
 	findings_are(&f, "bad run directory: /run/nbar: No such file or directory|start a daemon "
 			 "(nbar-nicd --nics 4 to try), or name its directory by NBAR_RUN_DIR\n"
+			 "ok NIC: n0 answers, and is of this version: wire kernel, address eth0\n"
 			 "ok NIC: in-process NIC : \n"
 			 "ok network: eth0: up, driver ixgbe, MTU 576\n"
 			 "ok processors: 2, isolated: 7\n"
@@ -500,7 +562,8 @@ int main(void)
 		cmocka_unit_test(addresses),          cmocka_unit_test(slow),
 		cmocka_unit_test(locked_memory),      cmocka_unit_test(many),
 		cmocka_unit_test(facts_of_a_machine), cmocka_unit_test(facts_of_an_empty_machine),
-		cmocka_unit_test(facts_of_programs),  cmocka_unit_test(grades_have_names),
+		cmocka_unit_test(facts_of_a_device),  cmocka_unit_test(facts_of_programs),
+		cmocka_unit_test(grades_have_names),
 	};
 
 	if (!mkdtemp(root))
