@@ -196,6 +196,17 @@ for n in (1, 3):
 	wait "$listener" || { cat "$work/heard"; return 1; }
 }
 
+# A daemon with four NICs, whose interfaces are joined by a bridge.
+benched() {
+	local i
+	ip link add bridge0 type bridge && ip link set bridge0 up || return 1
+	for i in 0 1 2 3; do
+		ip link add "port$i" type veth peer name "nic$i" && ip link set "port$i" master bridge0 up &&
+			ip link set "nic$i" up || return 1
+	done
+	"$BUILD/nbar" bench --wire kernel,dev=nic% --where nic --nodes 2-4 -i 200 -x 20 --check
+}
+
 second_refused() {
 	wants 1 "another NIC has interface va already" "$BUILD/nbar-nicd" --run-dir "$work/c" --nic wire=kernel,dev=va
 }
@@ -234,6 +245,7 @@ ok "kernel: the interface goes down and up" meanwhile goes_down_and_up
 ok "kernel: a host gone mad harms no other" mad_host
 ok "kernel: forged frames complete nothing" forged
 ok "kernel: no datagram to the address of start sockets leaves the host" start_stays
+ok "kernel: nbar bench of up to four nodes" benched
 ok "kernel: a second daemon on the interface is refused" second_refused
 ok "kernel: without capabilities, one line says which" unprivileged
 if command -v nft >/dev/null && worse_wire 2>/dev/null; then

@@ -56,6 +56,9 @@ static void make_command(struct command *c, const struct bench_nics *nics,
 			 const struct bench_options *opt, const struct bench_machine *machine)
 {
 	static char run_dir[] = "--run-dir", cpu[] = "--cpu", idle[] = "--idle", nic[] = "--nic";
+	const char *mark = strchr(opt->wire, '%'); /* the number of the NIC takes its place */
+	const int before = mark ? (int)(mark - opt->wire) : (int)sizeof(opt->wire);
+	char number[12] = "";
 	uint32_t n = 0;
 
 	find_program(opt, c->program, sizeof(c->program));
@@ -70,7 +73,10 @@ static void make_command(struct command *c, const struct bench_nics *nics,
 	c->argv[n++] = cpu;
 	c->argv[n++] = c->cpu;
 	for (uint32_t i = 0; i < nics->n; i++) {
-		snprintf(c->nic[i], sizeof(c->nic[i]), "name=n%u,wire=%s", i, opt->wire);
+		if (mark)
+			snprintf(number, sizeof(number), "%u", i);
+		snprintf(c->nic[i], sizeof(c->nic[i]), "name=n%u,wire=%.*s%s%s", i, before,
+			 opt->wire, number, mark ? mark + 1 : "");
 		c->argv[n++] = nic;
 		c->argv[n++] = c->nic[i];
 	}

@@ -23,7 +23,9 @@ void bench_usage_common(FILE *to)
 	      "  --json FILE, --csv FILE  results; - is stdout, and then there is no table\n"
 	      "  --raw FILE          write the times of single barriers of each node, as CSV\n"
 	      "The daemon that is started for the runs:\n"
-	      "  --wire WIRE[,KEYS]  see nbar-nicd --list-wires (" NBAR_WIRE_DEFAULT ")\n"
+	      "  --wire WIRE[,KEYS]  see nbar-nicd --list-wires (" NBAR_WIRE_DEFAULT
+	      "); in KEYS, % is\n"
+	      "                      the number of a NIC: kernel,dev=nic%\n"
 	      "  --idle POLICY       spin, yield or sleep (spin; yield if there is one core)\n"
 	      "  --cpu N             core of the daemon (first allowed core); hosts get others\n"
 	      "  --nicd PATH         program (nbar-nicd beside this program, or in $PATH)\n"
