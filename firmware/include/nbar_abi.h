@@ -346,6 +346,7 @@ struct nbar_rep_group_reach {
 
 /* The wire of a daemon's NIC if the description of the NIC (--nic) names no wire. */
 #define NBAR_WIRE_DEFAULT "ring"
+#define NBAR_WIRE_OF_DEVICE "kernel" /* if dev= names an interface */
 
 /* The counters of a NIC: X(name, text for people). nbar_rep_nic_stat.counter[] has this order. A
  * "pull" in a text is a PULL frame. */

@@ -22,7 +22,7 @@ here() {
 
 there() {
 	local within="nsenter -t $other -n" first_nic=n1
-	daemon "$work/b" --nic "name=n1,wire=kernel,dev=${1:-vb}" && there_pid=$last_pid
+	daemon "$work/b" --nic "name=n1,dev=${1:-vb}" && there_pid=$last_pid
 }
 
 # Runs barriers between the two, with options of the oracle; in the background, with pid $main.

@@ -47,6 +47,8 @@ static int nic_add(struct options *o, const char *text)
 	snprintf(n.name, sizeof(n.name), "n%u", o->nnic);
 	rc = spec_parse("--nic", text, &n.spec);
 	value = rc == 0 ? spec_value(&n.spec, "wire") : NULL;
+	if (rc == 0 && !value && spec_value(&n.spec, "dev"))
+		value = NBAR_WIRE_OF_DEVICE;
 	if (value)
 		rc = wires_find("--nic", value, WIRE_IN_DAEMON, &n.wire);
 	if (rc == 0)

@@ -73,7 +73,8 @@ int __wrap_wire_auth_load(const char *what, const char *path, struct wire_auth *
 }
 
 static const struct wire wires[] = { { .name = "ring" },
-				     { .name = "udp", .key = { { "bind", "an address" } } } };
+				     { .name = "udp", .key = { { "bind", "an address" } } },
+				     { .name = "kernel", .key = { { "dev", "an interface" } } } };
 
 const struct wire *wires_default(void)
 {
@@ -84,7 +85,7 @@ int wires_find(const char *what, const char *name, unsigned platform, const stru
 {
 	assert_string_equal(what, "--nic");
 	assert_int_equal(platform, WIRE_IN_DAEMON);
-	for (uint32_t i = 0; i < 2; i++) {
+	for (uint32_t i = 0; i < 3; i++) {
 		if (strcmp(wires[i].name, name) == 0) {
 			*out = &wires[i];
 			return 0;
@@ -194,6 +195,11 @@ static void defaults(void **state)
 	assert_string_equal(o.nic[0].name, "n0");
 	assert_ptr_equal(o.nic[0].wire, wires_default());
 	assert_int_equal(o.nic[0].spec.n, 0);
+	/* An interface is named. */
+	accepted("--nic dev=eth0 --nic wire=udp");
+	assert_ptr_equal(o.nic[0].wire, &wires[2]);
+	assert_ptr_equal(o.nic[1].wire, &wires[1]);
+	assert_int_equal(parse("--nic wire=udp,dev=eth0"), -EINVAL);
 }
 
 static void modes(void **state)
