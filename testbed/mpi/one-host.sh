@@ -5,7 +5,8 @@
 # hosts are deeper. Skips an MPI that is not installed.
 set -u
 . "$(dirname "$0")/one-host-lib.sh"
-quick="blocking=100 nonblocking=50 mixed=50 outstanding=3 persistent=20 split=5 freed=5 order=3 inter=2"
+quick="blocking=100 nonblocking=50 mixed=50 outstanding=3 persistent=20 split=5 freed=5 order=3 inter=2 storm=20
+	threads=10 rendezvous=2 probe=2"
 
 # The NICs of the first two ranks, and of the third.
 here=n0 there=n1
@@ -26,6 +27,21 @@ in_process() {
 	OMPI_MCA_coll_nbar_where=host NBAR_MPI_WHERE=host with_$1 -e nic blocking=20
 }
 
+# All ranks know the reason; the first names it for each communicator, and all count alike.
+one_without() { # MPI RANK
+	local here=n0 there=none
+	[ "$2" = 0 ] && here=none there=n1
+	NBAR_MPI_VERBOSE=1 OMPI_MCA_coll_nbar_verbose=1 with_$1 -e mpi blocking=20 nonblocking=20 order=3 >"$work/out" 2>&1 ||
+		{ cat "$work/out"; return 1; }
+	sed -n '/^nbar: /{s///;s# at /.*##;p}' "$work/out" | sort | uniq -c | tee "$work/said"
+	diff -w "$work/said" - <<-SAID
+		3 0 barriers offloaded, 0 within the host, 137 by fallback, 0 failed, on 5 communicators
+		3 45 barriers by fallback: its barriers have taken too little time yet, or are nonblocking
+		3 92 barriers by fallback: no port of a NIC could be opened
+		5 communicator of 3 ranks: fallback to MPI's barrier: rank $2: no port of a NIC could be opened: no NIC none
+	SAID
+}
+
 off() {
 	OMPI_MCA_coll_nbar_enable=0 NBAR_MPI_ENABLE=0 with_$1 blocking=20
 }
@@ -39,5 +55,7 @@ for mpi in openmpi mpich; do
 	ok "$mpi: barriers by NICs" with_$mpi -e nic $quick
 	ok "$mpi: in-process NICs" in_process $mpi
 	ok "$mpi: switched off" off $mpi
+	ok "$mpi: the last rank has no NIC" one_without $mpi 2
+	ok "$mpi: the first host has no NIC" one_without $mpi 0
 done
 finish

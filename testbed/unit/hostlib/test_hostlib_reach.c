@@ -7,8 +7,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
+#include "internal.h"
 #include "unit/hostlib/cluster.h"
 #include "unit/inproc.h"
 
@@ -21,6 +24,16 @@ static const struct nbnic_config config = { .pull_ns = NBNIC_PULL_NS_DEFAULT,
 static void expect(int err, int want, const char *text)
 {
 	require(err == want && strstr(nbar_error(), text), "%d, %s", err, nbar_error());
+}
+
+/* The seconds that a request of this port waits for its reply. */
+static long patience_s(const struct nbar_port *port)
+{
+	struct timeval limit;
+	socklen_t size = sizeof(limit);
+
+	assert_int_equal(getsockopt(port->link.sock, SOL_SOCKET, SO_RCVTIMEO, &limit, &size), 0);
+	return limit.tv_sec;
 }
 
 static void daemon_nics(void **state)
@@ -44,6 +57,8 @@ static void daemon_nics(void **state)
 	inproc_set_loss(p, 100);
 	nbar_post(c.g[0], &ticket);
 	expect(nbar_wait(c.g[0], ticket, 20 * SECOND), -EHOSTUNREACH, "(loop:");
+	/* It asked for the address with little patience; later requests have their own again. */
+	assert_int_equal(patience_s(c.port[0]), 30);
 	/* The text stays the same. */
 	expect(nbar_test(c.g[0], ticket), -EHOSTUNREACH, "(loop:");
 	cluster_end(&c);

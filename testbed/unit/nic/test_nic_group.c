@@ -209,6 +209,14 @@ static void test_info(void **state)
 	assert_int_equal(info.straggler[0], 1);
 	assert_int_equal(info.why[0], NBAR_WHY_HOST_LATE << 13);
 	assert_int_equal(info.straggler[1], 0);
+	trace.group->straggler[1].rank = 3;
+	trace.group->straggler[1].why = NBAR_WHY_NIC_SILENT << 13 | 9;
+	trace.group->nstragglers = 2;
+	nbnic_group_info(trace.group, &info);
+	assert_int_equal(info.straggler[0], 1);
+	assert_int_equal(info.straggler[1], 3);
+	assert_int_equal(info.why[0], NBAR_WHY_HOST_LATE << 13);
+	assert_int_equal(info.why[1], NBAR_WHY_NIC_SILENT << 13 | 9);
 	trace_hear(NBFW_TOKEN, 2, 1, 1, 0, 0); /* the barrier is complete, and the next one runs */
 	nbnic_group_info(trace.group, &info);
 	assert_int_equal(info.epoch, 2);

@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* The call of shm.c that fails, with EDQUOT. */
@@ -33,7 +34,17 @@ static bool fails_now(const char *call)
 #define free(p) (blocks--, free(p))
 #define mkdir(...) (fails_now("mkdir") ? -1 : mkdir(__VA_ARGS__))
 #define open(...) (fails_now("open") ? -1 : open(__VA_ARGS__))
-#define fstat(...) (fails_now("fstat") ? -1 : fstat(__VA_ARGS__))
+/* A file of the folder may belong to another user. */
+static uid_t strange;
+
+static int fstat_strange(int fd, struct stat *st)
+{
+	int rc = fstat(fd, st);
+
+	st->st_uid += strange;
+	return rc;
+}
+#define fstat(...) (fails_now("fstat") ? -1 : fstat_strange(__VA_ARGS__))
 #define getrandom(...) (fails_now("getrandom") ? -1 : getrandom(__VA_ARGS__))
 #define openat(...) (fails_now("openat") ? -1 : openat(__VA_ARGS__))
 #define flock(...) (fails_now("flock") ? -1 : flock(__VA_ARGS__))
@@ -321,11 +332,31 @@ static void leaves_no_memory(void **state)
 	assert_int_equal(linkat(of(&a)->dir, of(&b)->name, of(&a)->dir, name, 0), 0);
 	assert_int_equal(shm_peer_begin(a.wire, &addr, &why), -EPROTO);
 	assert_int_equal(unlinkat(of(&a)->dir, name, 0), 0);
+	strange = 1;
+	assert_int_equal(shm_peer_begin(a.wire, &b.wire->addr, &why), -EPROTO);
+	strange = 0;
 	end_open(&c);
 	assert_true(send_to(&c, &a) && send_to(&c, &b));
 	assert_int_equal(mapped(), before + 3);
 	shm_close(c.wire);
 	assert_int_equal(mapped(), before);
+}
+
+/* A child of fork() has none of the two descriptors of a NIC. */
+static void forked(void **state)
+{
+	pid_t child = fork();
+	int status;
+
+	(void)state;
+	if (child == 0) {
+		int before = (int)unit_descriptors();
+
+		shm_forked(a.wire);
+		_exit(before - (int)unit_descriptors());
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(WEXITSTATUS(status), 2);
 }
 
 /* An answer goes to the ring that the frame named. */
@@ -471,6 +502,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(mixed_slots, setup, teardown),
 		cmocka_unit_test_setup_teardown(leaves_no_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(refuses, setup, teardown),
+		cmocka_unit_test_setup_teardown(forked, setup, teardown),
 		cmocka_unit_test_setup_teardown(answers, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_place, setup, teardown),
 		cmocka_unit_test(each_call_fails),
