@@ -208,6 +208,14 @@ static void dead_sender(void **state)
 	assert_int_equal(poll_end(&b, 2 * SLOTS), SLOTS);
 	assert_int_equal(b.wire->malformed, 1);
 	assert_int_equal(taken(&b), SLOTS);
+	/* One more dies, and nobody sends behind it. */
+	assert_true(shm_reserve(ring, &position[0]));
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(poll_end(&b, 64), 0);
+	assert_int_equal(b.wire->drops, 4);
+	assert_true(send_to(&a, &b));
+	assert_int_equal(poll_end(&b, 64), 1);
+	assert_int_equal(b.wire->malformed, 1);
 }
 
 static void nonsense(void **state)
@@ -483,6 +491,9 @@ static void each_call_fails(void **state)
 		assert_int_equal(rmdir(folder), 0); /* it is empty */
 		assert_int_equal(mkdir(folder, 0700), 0);
 	}
+	rmdir(folder); /* the wire makes it */
+	end_open(&a);
+	shm_close(a.wire);
 	fails = "mkdir";
 	snprintf(otherwise, sizeof(otherwise), "nic n3: dir=/dev/shm/nbar-%u: ", geteuid());
 	assert_non_null(strstr(refused_in(no_folder, -EDQUOT), otherwise));
