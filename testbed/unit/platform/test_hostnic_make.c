@@ -14,7 +14,7 @@
 
 static const char *fails; /* the function that fails */
 static int blocks;        /* of memory */
-static uint32_t *naps;    /* at the end of a process; shared memory */
+static uint32_t *naps;    /* at the end of a process; shared memory, as are its socket ids */
 
 static bool fails_now(const char *function)
 {
@@ -159,17 +159,28 @@ static void two_users(void **state)
 /* What the last thread of the process has when it ends: a signal handler may call exit(). */
 static void ends_with(bool list)
 {
-	struct nbar_hostnic *n;
+	struct nbar_hostnic *n[2];
 	char text[NBAR_HOSTNIC_TEXT];
 
-	if (nbar_hostnic.open(NIC, 1, &n, text) != 0)
-		_exit(1);
+	for (int i = 0; i < 2; i++) {
+		if (nbar_hostnic.open(i ? NIC : NIC ",name=two", 1, &n[i], text) != 0)
+			_exit(1);
+		naps[1 + i] = nbar_hostnic.socket_id(n[i]);
+	}
 	if (list)
 		pthread_mutex_lock(&all.lock);
 	else
-		while (!mailbox_enter(&n->nicd.mailbox))
+		while (!mailbox_enter(&all.first->nicd.mailbox))
 			sched_yield();
 	exit(0);
+}
+
+static bool has_socket(uint32_t id)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), NBAR_HOSTNIC_DIR "/" NBAR_HOSTNIC_SOCKET, id);
+	return access(path, F_OK) == 0;
 }
 
 static void exit_within_the_library(void **state)
@@ -187,8 +198,42 @@ static void exit_within_the_library(void **state)
 		assert_int_equal(waitpid(child, &status, 0), child);
 		assert_int_equal(status, 0);
 		/* Another thread would have had time to let go. */
-		assert_true(*naps > 0);
+		assert_true(naps[0] > 0 && naps[1] && naps[2] && naps[1] != naps[2]);
+		/* Both NICs end, though a thread has the first. */
+		assert_true(list || (!has_socket(naps[1]) && !has_socket(naps[2])));
 	}
+}
+
+/* A child of fork() has no descriptor of a NIC, not even of one that is about to end. */
+static void fork_beside_a_nic_that_ends(void **state)
+{
+	const int was = (int)unit_descriptors();
+	struct nbar_hostnic *n[2];
+	char text[NBAR_HOSTNIC_TEXT];
+	int status = -1;
+	pid_t child;
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(nbar_hostnic.open(i ? NIC : NIC ",name=two", 1, &n[i], text), 0);
+	pthread_mutex_lock(&all.lock);
+	take(n[0], &all.first);
+	n[0]->next = NULL;
+	all.ending = n[0];
+	pthread_mutex_unlock(&all.lock);
+	child = fork();
+	if (child == 0)
+		_exit((int)unit_descriptors() - was);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	pthread_mutex_lock(&all.lock);
+	all.first->next = n[0];
+	all.ending = NULL;
+	pthread_mutex_unlock(&all.lock);
+	nbar_hostnic.close(n[0]);
+	nbar_hostnic.close(n[1]);
+	wait_for_the_end();
+	assert_int_equal(unit_descriptors(), was);
 }
 
 int main(void)
@@ -197,9 +242,11 @@ int main(void)
 		cmocka_unit_test(exit_within_the_library),
 		cmocka_unit_test(each_step_fails),
 		cmocka_unit_test(two_users),
+		cmocka_unit_test(fork_beside_a_nic_that_ends),
 	};
 
-	naps = mmap(NULL, sizeof(*naps), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	naps = mmap(NULL, 3 * sizeof(*naps), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		    0);
 	if (naps == MAP_FAILED)
 		return 1;
 	return cmocka_run_group_tests(tests, NULL, NULL);
