@@ -20,6 +20,7 @@
 
 #include "lent.h"
 
+#define NEXT (-1) /* TCX_NEXT, which older headers lack: other programs of the interface see it */
 #define FRAME (KERNEL_ETHER + NBFW_FRAME_SIZE)
 #define AT(p, offset, type) (*(type *)((uint8_t *)(p) + (offset)))
 /* In the frame: the header of Ethernet, and WIRE.md's frame behind it. */
@@ -235,22 +236,22 @@ SEC("tc") int kernel_in(struct __sk_buff *skb)
 	    AT(p, AT_PROTOCOL, uint16_t) != bpf_htons(KERNEL_TYPE) || skb->pkt_type != 0 ||
 	    AT(p, AT_VERSION, uint16_t) != (NBFW_FRAME_VERSION | NBFW_TOKEN << 8) ||
 	    AT(p, AT_RESERVED, uint16_t) != 0)
-		return TC_ACT_OK;
+		return NEXT;
 	token.handle = AT(p, AT_HANDLE, uint32_t);
 	index = token.handle & 0xffff;
 	g = bpf_map_lookup_elem(&groups, &index);
 	if (!g || g->handle != token.handle || g->cookie != AT(p, AT_COOKIE, uint64_t))
-		return TC_ACT_OK;
+		return NEXT;
 	token.src = AT(p, AT_SRC, uint32_t);
 	token.epoch = AT(p, AT_EPOCH, uint32_t);
 	token.slot = slot = AT(p, AT_SLOT, uint32_t);
 	slot &= NBFW_FIXED_SLOTS - 1;
 	/* Not from the member that fills the slot, or not from its NIC: the daemon counts it. */
 	if (AT(p, AT_SENDER, uint32_t) != g->sender[slot])
-		return TC_ACT_OK;
+		return NEXT;
 	for (int i = 0; i < 6; i += 2)
 		if (AT(p, AT_SOURCE + i, uint16_t) != *(uint16_t *)(g->source[slot] + i))
-			return TC_ACT_OK;
+			return NEXT;
 	c = completion_of(g->port, g->cell);
 	bpf_spin_lock(&g->lock);
 	/* By now the index may be that of another group. */
@@ -269,7 +270,7 @@ SEC("tc") int kernel_in(struct __sk_buff *skb)
 	}
 	bpf_spin_unlock(&g->lock);
 	if (!lent)
-		return TC_ACT_OK;
+		return NEXT;
 	if (t.want)
 		want(index, KERNEL_WANT);
 	return send_all(skb, g, &t, true);
@@ -292,7 +293,7 @@ SEC("tc") int kernel_out(struct __sk_buff *skb)
 	    (p + AT_IP_TO + 4 > (void *)(long)skb->data_end ||
 	     AT(p, AT_PROTOCOL, uint16_t) != bpf_htons(0x0800) ||
 	     AT(p, AT_IP_TO, uint32_t) != bpf_htonl(KERNEL_UDP_TO)))
-		return TC_ACT_OK;
+		return NEXT;
 	/* Nothing else of a start socket, nor to its address, leaves the host: fragments, packets with
 	 * options, packets to others. It is a post, or it is dropped. */
 	key = bpf_get_socket_cookie(skb);

@@ -24,6 +24,7 @@
 #define RANGE 16u /* of cookies */
 /* Verdicts: TC_ACT_*. */
 enum { PASS = 0, DROP = 2, REDIRECT = 7 };
+#define NEXT UINT32_MAX /* what other programs of the interface say */
 /* In the frame, and in the packet of a post. */
 enum {
 	AT_PROTOCOL = 12,
