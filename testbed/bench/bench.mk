@@ -64,4 +64,15 @@ JUDGE_BIN = $(CLUSTER_MPI:%=$(BUILD)/judge.%)
 bench-judge: all $$(CLUSTER_BIN) $$(JUDGE_BIN) ## barriers of MPI programs with nbar and without, where NICs may have no core
 	$(Q)BUILD=$(BUILD) testbed/bench/judge.sh
 
-.PHONY: bench-fair bench-instructions bench-judge bench-loop bench-loss bench-loss-hosts bench-observe bench-wait
+# A bare frame between two programs of tcx.
+$(BUILD)/bounce.bpf.o: testbed/bench/bounce.bpf.c testbed/bench/bounce.h
+	$(call say,CLANG,$@)
+	$(Q)clang -target bpf -O2 -g -ffreestanding -Wall -Wextra -isystem /usr/include/$(shell $(CC) -print-multiarch) -c $< -o $@
+$(BUILD)/bounce: testbed/bench/bounce.c testbed/bench/bounce.h
+	$(call say,LD,$@)
+	$(Q)$(CC) -std=c11 -D_GNU_SOURCE $(WARN) $(CFLAGS) $< -o $@ $(shell pkg-config --cflags --libs libbpf)
+
+bench-kernel: all $$(CLUSTER_BIN) $(BUILD)/oracle $(BUILD)/bounce $(BUILD)/bounce.bpf.o ## the wire kernel beside Open MPI, udp, af_packet and a bare frame
+	$(Q)BUILD=$(BUILD) testbed/bench/kernel.sh
+
+.PHONY: bench-fair bench-instructions bench-judge bench-kernel bench-loop bench-loss bench-loss-hosts bench-observe bench-wait
