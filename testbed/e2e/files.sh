@@ -31,7 +31,6 @@ for kind in pipe zero folder long; do
 	if [ -z "${SAN:-}" ]; then
 		ok "nbar-nicd --config: $kind" refuses 2 "$file" "$BUILD/nbar-nicd" --config "$file" --check-config
 		lab_ok "nbar-lab tune: $kind" refuses 1 "$file" "$lab" tune "$file"
-		lab_ok "nbar-lab predict --measured: $kind" refuses 1 "$file" "$lab" predict "$work/p" --measured "$file"
 		lab_ok "nbar-lab report: $kind" refuses 1 bench.json "$lab" report --render-only "$work/results"
 		ok "nbar trace: $kind" refuses 1 "$file" "$nbar" trace "$file" -o "$work/out.json"
 	else

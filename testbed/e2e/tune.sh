@@ -43,7 +43,7 @@ measures() {
 
 runs() {
 	"$nbar" bench --nodes 5,12 --alg "dissemination:1,tuned:$work/p" -i 50 -x 5 --check \
-		--drivers 1 --json "$work/json" >"$work/out" || return 1
+		--drivers 1 >"$work/out" || return 1
 	cat "$work/out"
 	[ "$(grep -cE '^ +(5|12) +(nic|host) +tuned' "$work/out")" = 4 ]
 }
@@ -59,9 +59,9 @@ composes() {
 }
 
 predicts() {
-	"$lab" predict "$work/p" --measured "$work/json" >"$work/out" && cat "$work/out" &&
+	"$lab" predict "$work/own" >"$work/out" && cat "$work/out" &&
 		grep -qE '^dissemination:1 +[0-9.]+ +[0-9.]+ +-?[0-9.]+$' "$work/out" &&
-		grep -qE '^tuned +[0-9.]+ +[0-9.]+ +-?[0-9.]+$' "$work/out" &&
+		grep -qE '^tuned +[0-9.]+ +- +-$' "$work/out" &&
 		grep -qE '^[0-9]+ of [0-9]+ pairs that differ by more than 20 %' "$work/out"
 }
 
@@ -87,14 +87,6 @@ for_topology() {
 		"$lab" simulate --members 300 --net dragonfly --alg tuned >>"$work/out" || return 1
 	cat "$work/out"
 	[ "$(grep -cE '^ +300 +tuned ' "$work/out")" = 2 ]
-}
-
-pictures() {
-	"$lab" tune "$work/p" --emit svg -o "$work/svg" && "$lab" tune "$work/p" --emit dot >"$work/dot" &&
-		[ "$(grep -c 'marker-end' "$work/svg")" = "$(grep -cE '^	s[0-9]+ -> ' "$work/dot")" ] &&
-		tail -n 1 "$work/svg" | grep -q '</svg>' || return 1
-	! command -v xmllint >/dev/null || xmllint --noout "$work/svg" || return 1
-	! command -v dot >/dev/null || dot -Tsvg "$work/dot" >/dev/null
 }
 
 # mpi NAME LAUNCHER...: compiles the C file of nbar-lab tune with an MPI, and runs it.
@@ -209,7 +201,6 @@ ok "tune: racks become clusters" composes
 ok "bench: --alg tuned runs it, by NIC and by host" runs
 ok "bench: --alg tuned over udp, with a process per node" runs_over_udp
 ok "predict: beside measured times" predicts
-ok "tune: pictures" pictures
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe OMPI_MCA_btl=self,vader OMPI_MCA_plm=isolated
 with_mpi openmpi mpirun.openmpi
@@ -225,8 +216,8 @@ ok "bench: a node whose host the profile lacks" wants 1 "no host 'n12'" \
 	"$nbar" bench --nodes 13 --alg "tuned:$work/p" -i 10
 ok "tune and predict: two ranks on each host" two_ranks
 ok "tune: a host that the profile lacks" wants 2 "no host 'x'" "$lab" tune "$work/p" --hosts n1,x
-for wrong in "tune" "tune $work/p $work/p" "tune $work/p --emit pdf" "tune $work/p --what" \
-	"predict" "predict $work/p --alg fast" "predict $work/p --formula x" "predict $work/p --where x" \
+for wrong in "tune" "tune $work/p $work/p" "tune $work/p --emit svg" "tune $work/p --what" \
+	"predict" "predict $work/p --alg fast" "predict $work/p --formula x" \
 	"simulate --alg tuned" "profile" "profile --output $work/o --nodes 2,3" "profile --output $work/o --where nic,host"; do
 	ok "'nbar-lab ${wrong//$work/DIR}' is wrong usage" wants 2 'try `nbar' "$lab" $wrong
 done

@@ -314,40 +314,12 @@ static void test_limits(void **state)
 	free(next);
 }
 
-/* Every message in a picture has a time, with and without shared processors. */
-static void test_times(void **state)
-{
-	(void)state;
-	for (uint32_t shared = 0; shared < 2; shared++) {
-		struct profile *p = make_profile(RACKS, 12, 1);
-		struct predict_times times;
-		struct compose c;
-		uint32_t host[12];
-		const char *why;
-
-		p->processor = shared ? calloc(12, sizeof(*p->processor)) : NULL;
-		for (uint32_t r = 0; r < 12; r++)
-			host[r] = r;
-		assert_int_equal(compose(p, host, 12, &c, &why), 0);
-		assert_int_equal(predict_times(c.schedule, p, host, PREDICT_FIRST, &times), 0);
-		for (uint32_t g = 0; g < c.schedule->nsignal; g++) {
-			uint32_t slot = c.schedule->send_slot[g];
-
-			require(times.arrived[slot] > 0, "slot %u", slot);
-		}
-		predict_times_free(&times);
-		compose_free(&c);
-		profile_free(p);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_times),           cmocka_unit_test(test_one_signal_less),
-		cmocka_unit_test(test_circle),          cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_racks),           cmocka_unit_test(test_same_everywhere),
-		cmocka_unit_test(test_random_profiles),
+		cmocka_unit_test(test_one_signal_less), cmocka_unit_test(test_circle),
+		cmocka_unit_test(test_limits),          cmocka_unit_test(test_racks),
+		cmocka_unit_test(test_same_everywhere), cmocka_unit_test(test_random_profiles),
 	};
 
 	return cmocka_run_group_tests_name("compose", tests, NULL, NULL);

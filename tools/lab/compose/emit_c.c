@@ -9,22 +9,6 @@
  */
 #include "emit.h"
 
-#include <string.h>
-
-static const struct emit kinds[] = {
-	{ "c", emit_c },
-	{ "dot", emit_dot },
-	{ "svg", emit_svg },
-};
-
-const struct emit *emit_find(const char *name)
-{
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (!strcmp(kinds[i].name, name))
-			return &kinds[i];
-	return NULL;
-}
-
 static void write_table(FILE *to, const char *type, const char *name, const uint32_t *value,
 			uint32_t n)
 {

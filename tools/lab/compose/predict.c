@@ -32,7 +32,6 @@ struct path {
 	double *entered; /* by step; negative: not entered yet */
 	double *sent;    /* by step: when its rank has sent all */
 	double *arrived; /* by slot; sorted by time within a step that has ended */
-	double *kept;    /* a copy of arrived that is never sorted; or NULL */
 };
 
 /* A rank enters a step: its signals leave, one after the other. */
@@ -51,8 +50,6 @@ static void path_enter(struct path *x, uint32_t step, double now)
 		sending += cost_l(x->p, i, j);
 		x->arrived[slot] =
 			now + sending + (waiting ? profile_self(x->p, i) : cost_o(x->p, i, j));
-		if (x->kept)
-			x->kept[slot] = x->arrived[slot];
 	}
 	x->sent[step] = now + sending;
 }
@@ -142,47 +139,16 @@ int predict_ranks(const struct schedule *s, const struct profile *p, const uint3
 		  enum predict_formula formula, double *done_s)
 {
 	struct path x = { .s = s, .p = p, .host = host, .formula = formula };
-	int rc = s->norder == s->nstep ? path_init(&x) : -EINVAL;
-	struct predict_times times = { x.entered, x.arrived, done_s };
+	int rc = s->norder == s->nstep ? 0 : -EINVAL;
 
 	if (!rc && predict_is_shared(s, p, host))
-		rc = predict_shared(s, p, host, formula, &times);
-	else if (!rc)
+		return predict_shared(s, p, host, formula, done_s);
+	if (!rc)
+		rc = path_init(&x);
+	if (!rc)
 		path_run(&x, done_s);
 	path_free(&x);
 	return rc;
-}
-
-int predict_times(const struct schedule *s, const struct profile *p, const uint32_t *host,
-		  enum predict_formula formula, struct predict_times *out)
-{
-	struct path x = { .s = s, .p = p, .host = host, .formula = formula };
-	int rc = s->norder == s->nstep ? path_init(&x) : -EINVAL;
-
-	*out = (struct predict_times){
-		.entered = x.entered,
-		.arrived = x.kept = calloc(s->nsignal + 1, sizeof(double)),
-		.done = calloc(s->size + 1, sizeof(double)),
-	};
-	if (!rc && (!out->arrived || !out->done))
-		rc = -ENOMEM;
-	if (!rc && predict_is_shared(s, p, host))
-		rc = predict_shared(s, p, host, formula, out);
-	else if (!rc)
-		path_run(&x, out->done);
-	x.entered = NULL; /* the array belongs to *out now */
-	if (rc)
-		predict_times_free(out);
-	path_free(&x);
-	return rc;
-}
-
-void predict_times_free(struct predict_times *t)
-{
-	free(t->entered);
-	free(t->arrived);
-	free(t->done);
-	*t = (struct predict_times){ 0 };
 }
 
 int predict_run(const struct schedule *s, const struct profile *p, const uint32_t *host,

@@ -41,16 +41,4 @@ int predict_run(const struct schedule *s, const struct profile *p, const uint32_
 int predict_ranks(const struct schedule *s, const struct profile *p, const uint32_t *host,
 		  enum predict_formula formula, double *done_s);
 
-/* All times of a barrier, without the cost of the calls. */
-struct predict_times {
-	double *entered; /* by step */
-	double *arrived; /* by slot */
-	double *done;    /* by rank */
-};
-
-/* 0 or a negative errno. */
-int predict_times(const struct schedule *s, const struct profile *p, const uint32_t *host,
-		  enum predict_formula formula, struct predict_times *out);
-void predict_times_free(struct predict_times *t);
-
 #endif

@@ -25,7 +25,7 @@ struct shared {
 	const struct profile *p;
 	const uint32_t *host;
 	enum predict_formula formula;
-	struct predict_times *out;
+	double *done;      /* by rank */
 	double *busy;      /* by processor: the time when it is free */
 	uint32_t *step;    /* by rank: its current step */
 	uint32_t *pending; /* by step: number of empty slots */
@@ -124,7 +124,6 @@ static void shared_enter(struct shared *x, uint32_t rank, double now)
 	for (; x->step[rank] < s->first_step[rank + 1]; x->step[rank]++) {
 		uint32_t step = x->step[rank];
 
-		x->out->entered[step] = now;
 		now = (*busy > now ? *busy : now) + x->p->step;
 		*busy = now;
 		for (uint32_t g = s->first_send[step]; g < s->first_send[step + 1]; g++) {
@@ -134,13 +133,12 @@ static void shared_enter(struct shared *x, uint32_t rank, double now)
 
 			now = (*busy > now ? *busy : now) + c.send;
 			*busy = now;
-			x->out->arrived[slot] = now + c.wire;
 			push(x, now + c.wire, to, slot);
 		}
 		if (x->pending[step])
 			return;
 	}
-	x->out->done[rank] = now;
+	x->done[rank] = now;
 }
 
 /* A message has arrived at its receiver. */
@@ -180,9 +178,9 @@ static void shared_run(struct shared *x)
 }
 
 int predict_shared(const struct schedule *s, const struct profile *p, const uint32_t *host,
-		   enum predict_formula formula, struct predict_times *out)
+		   enum predict_formula formula, double *done)
 {
-	struct shared x = { .s = s, .p = p, .host = host, .formula = formula, .out = out };
+	struct shared x = { .s = s, .p = p, .host = host, .formula = formula, .done = done };
 	int rc = -ENOMEM;
 
 	x.busy = calloc(p->hosts, sizeof(*x.busy));

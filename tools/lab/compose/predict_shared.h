@@ -10,8 +10,8 @@
 /* True if two ranks are on hosts that share a processor. */
 bool predict_is_shared(const struct schedule *s, const struct profile *p, const uint32_t *host);
 
-/* Fills the arrays of *out, which belong to the caller. 0 or -ENOMEM. */
+/* Writes done[r] as predict_ranks does. 0 or -ENOMEM. */
 int predict_shared(const struct schedule *s, const struct profile *p, const uint32_t *host,
-		   enum predict_formula formula, struct predict_times *out);
+		   enum predict_formula formula, double *done);
 
 #endif

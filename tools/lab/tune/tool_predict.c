@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * tool_predict.c - `nbar-lab predict`: predicts the latency of barriers on a cluster from its
- * profile, and shows measurements of `nbar bench` beside it.
+ * profile, and shows those measured beside it.
  */
 #include <errno.h>
 #include <getopt.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +12,6 @@
 #include "algs.h"
 #include "compose.h"
 #include "lab.h"
-#include "nbar_file.h"
 #include "option.h"
 #include "result.h"
 #include "tool.h"
@@ -37,7 +35,7 @@ struct row {
 };
 
 struct predict_options {
-	const char *profile, *hosts, *measured, *where, *figure;
+	const char *profile, *hosts;
 	enum predict_formula formula;
 	struct row row[ROWS_MAX];
 	uint32_t n;
@@ -53,10 +51,6 @@ static void predict_usage(FILE *to)
 	      "  --hosts LIST      the host of each rank (all hosts, in the profile's order)\n"
 	      "  --formula NAME    first: a message costs O of its link; waiting: O_ii if the\n"
 	      "                    receiver already waits (first)\n"
-	      "  --measured FILE   show the results of nbar bench --json FILE beside the\n"
-	      "                    predictions (the measured barriers of the profile)\n"
-	      "  --where nic|host  rows of FILE: barriers of NICs or of hosts (nic)\n"
-	      "  --figure NAME     column of FILE: mean, p50, ... (mean)\n"
 	      "  --json FILE, --csv FILE  results; - is stdout, and then there is no table\n"
 	      "Exit status: 0 done, 1 failed, 2 wrong usage.\n",
 	      to);
@@ -93,11 +87,7 @@ static int read_formula(struct predict_options *o, const char *value)
 #define OPTIONS(VALUE, FLAG)                                                    \
 	VALUE(HOSTS, "hosts", option_text(&o->hosts, value))                    \
 	VALUE(ALG, "alg", (o->n = 0, tool_list(value, predict_add_alg, o)))             \
-	VALUE(FORMULA, "formula", read_formula(o, value))                       \
-	VALUE(MEASURED, "measured", option_text(&o->measured, value))           \
-	VALUE(WHERE, "where",                                                   \
-	      option_word("--where", (o->where = value), where, 2, &which))     \
-	VALUE(FIGURE, "figure", option_text(&o->figure, value))
+	VALUE(FORMULA, "formula", read_formula(o, value))
 /* clang-format on */
 
 enum { OPT_BEFORE = OPTION_SUBCOMMAND - 1, OPTIONS(OPTION_ID, OPTION_ID) };
@@ -111,9 +101,7 @@ static const struct option long_options[] = {
 
 static int predict_read_option(void *arg, int c, const char *value)
 {
-	static const char *const where[] = { "nic", "host" };
 	struct predict_options *o = arg;
-	uint32_t which;
 
 	switch (c) {
 		OPTIONS(OPTION_CASE, OPTION_CASE)
@@ -131,81 +119,6 @@ static int parse(int argc, char **argv, struct predict_options *o, bool *help)
 		return tool_usage("name one profile");
 	o->profile = argv[optind];
 	return r;
-}
-
-/* The place of a column in a result of an experiment, or -1. */
-static int find_column(const json_t *root, const char *name)
-{
-	const json_t *columns = json_object_get(root, "columns"), *column;
-	size_t i;
-
-	json_array_foreach(columns, i, column)
-	{
-		const char *is = json_string_value(json_object_get(column, "name"));
-
-		if (is && !strcmp(is, name))
-			return (int)i;
-	}
-	return -1;
-}
-
-/* NULL after a message: the file is not a result. */
-static json_t *load_measured(const char *path)
-{
-	char *text, reason[128];
-	json_error_t error;
-	json_t *root = NULL;
-	size_t length;
-	int rc = nbar_file_read(path, RESULT_BYTES_MAX, &text, &length);
-
-	if (rc < 0) {
-		tool_error("--measured: cannot read %s: %s", path,
-			   nbar_file_reason(rc, RESULT_BYTES_MAX, reason, sizeof(reason)));
-		return NULL;
-	}
-	root = json_loadb(text, length, 0, &error);
-	free(text);
-	if (!root)
-		tool_error("--measured: %s is not a result of nbar bench --json: line %d: %s", path,
-			   error.line, error.text);
-	return root;
-}
-
-static int read_measured(struct predict_options *o, uint32_t size)
-{
-	const char *const name[] = { "nodes", "where", "alg", o->figure };
-	json_t *root = load_measured(o->measured);
-	const json_t *row;
-	int at[4];
-	size_t i;
-	bool good = true;
-
-	if (!root)
-		return TOOL_FAILED;
-	for (size_t k = 0; k < 4 && good; k++) {
-		at[k] = find_column(root, name[k]);
-		good = at[k] >= 0;
-	}
-	if (!good) {
-		tool_error("--measured: %s is not a result of nbar bench --json", o->measured);
-		json_decref(root);
-		return TOOL_FAILED;
-	}
-	json_array_foreach(json_object_get(root, "rows"), i, row)
-	{
-		const char *where = json_string_value(json_array_get(row, (size_t)at[1]));
-		const char *alg = json_string_value(json_array_get(row, (size_t)at[2]));
-
-		if (json_integer_value(json_array_get(row, (size_t)at[0])) != size || !where ||
-		    !alg || strcmp(where, o->where) != 0)
-			continue;
-		for (uint32_t k = 0; k < o->n; k++)
-			if (!strcmp(o->row[k].alg, alg))
-				o->row[k].measured_us =
-					json_number_value(json_array_get(row, (size_t)at[3]));
-	}
-	json_decref(root);
-	return 0;
 }
 
 static int predict_row(const struct predict_options *o, const struct tool_hosts *h, struct row *row)
@@ -331,7 +244,7 @@ static void predict_add_rows(const struct predict_options *o, const struct tool_
 
 int tool_predict(int argc, char **argv)
 {
-	struct predict_options o = { .where = "nic", .figure = "mean" };
+	struct predict_options o = { 0 };
 	struct experiment e;
 	struct result *result;
 	struct tool_hosts h;
@@ -346,8 +259,6 @@ int tool_predict(int argc, char **argv)
 	for (uint32_t i = 0; i < o.n && !r; i++)
 		r = predict_row(&o, &h, &o.row[i]);
 	take_measured(&o, &h);
-	if (!r && o.measured)
-		r = read_measured(&o, h.size);
 	if (!r) {
 		result = result_new("predict", columns, NCOLUMN);
 		result_command(result, argc, argv);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * tool_tune.c - `nbar-lab tune`: composes the barrier that fits a profile, shows it, and writes it
- * as a C program or as a picture.
+ * as a C program.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -27,7 +27,8 @@ static const struct option long_options[] = {
 };
 
 struct tune_options {
-	const char *profile, *hosts, *emit, *output;
+	const char *profile, *hosts, *output;
+	bool emit;
 };
 
 static void tune_usage(FILE *to)
@@ -36,7 +37,7 @@ static void tune_usage(FILE *to)
 	      "Composes the best barrier for a cluster from its profile and shows it: clusters,\n"
 	      "the algorithm of each, and predictions for it and for flat barriers.\n\n"
 	      "  --hosts LIST      the host of each rank (all hosts, in the profile's order)\n"
-	      "  --emit KIND       write the barrier as c (for MPI programs), dot or svg\n"
+	      "  --emit c          write the barrier as C, for MPI programs\n"
 	      "  -o, --output FILE file for --emit; - is stdout (-)\n"
 	      "nbar bench --alg tuned:PROFILE composes this barrier by itself.\n"
 	      "Exit status: 0 done, 1 failed, 2 wrong usage.\n",
@@ -51,9 +52,8 @@ static int tune_read_option(void *arg, int c, const char *value)
 	case OPT_HOSTS:
 		return option_text(&o->hosts, value);
 	case OPT_EMIT:
-		o->emit = value;
-		return emit_find(value) ? 0
-					: tool_usage("--emit: '%s' is none of c, dot, svg", value);
+		o->emit = !strcmp(value, "c");
+		return o->emit ? 0 : tool_usage("--emit: '%s' is not c", value);
 	}
 	return option_text(&o->output, value);
 }
@@ -97,14 +97,13 @@ static void tune_show(const struct tool_hosts *h, const struct compose *c, doubl
 static int tune_emit(const struct tune_options *o, const struct tool_hosts *h,
 		     const struct compose *c)
 {
-	const struct emit *kind = emit_find(o->emit);
 	struct output out;
 	int r = output_open(&out, "--output", o->output);
 
 	if (!r)
 		r = output_begin(&out);
 	if (!r) {
-		kind->write(c->schedule, h->profile, h->host, out.file);
+		emit_c(c->schedule, h->profile, h->host, out.file);
 		r = output_close(&out, true);
 	}
 	return r;
