@@ -36,7 +36,7 @@ bench-observe: $(BUILD)/nbar $(BUILD)/nbar-nicd $(BUILD)/bench-loop ## what hist
 
 # Latency over loss: whole NICs in the simulator.
 BENCH_LOSS_OBJ := $(BUILD)/test/testbed/bench/loss.o
-$(BUILD)/bench-loss: $(BENCH_LOSS_OBJ) $(SIM_OBJ) $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a
+$(BUILD)/bench-loss: $(BENCH_LOSS_OBJ) $(SIM_OBJ) $(SIM_WORLD_OBJ) $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@ -lcmocka -lm
 OBJS += $(BENCH_LOSS_OBJ)

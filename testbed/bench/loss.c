@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "nbar_abi.h"
-#include "sim.h"
+#include "sim/nics.h"
 #include "unit/unit.h"
 
 #define ALG "dissemination:1"
@@ -52,15 +52,13 @@ static void simulate(uint32_t percent, struct sim_report *out)
 			.seed = 1,
 		},
 		.plans = &plans,
-		.alg = ALG,
 		.barriers = barriers,
-		.pass = 100 * SIM_NS,
 		.pull_ns = 1000000,
 		.budget_ns = UINT64_C(8000000000),
 		.limit = UINT64_MAX,
 	};
 
-	sim_nics_run(&setup, out);
+	sim_nics_run(&setup, ALG, 100 * SIM_NS, out);
 	if (out->end != SIM_END_DONE || out->failed > 0)
 		give_up("a barrier failed");
 }

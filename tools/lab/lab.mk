@@ -101,8 +101,7 @@ install-lab: $(BUILD)/nbar-lab $(PEERS) $(PROFILE_BIN) $(LAB_MAN) $(BUILD)/$(TUN
 $(BUILD)/test_sweep: $(addprefix $(BUILD)/tools/tools/main/,stats.o tool.o work.o app_set.o sweep_list.o) $(BUILD)/lab/tools/lab/sweep/sweep_math.o
 $(BUILD)/test_lop: $(BUILD)/lab/tools/lab/one-to-many/lop.o $(BUILD)/tools/tools/main/stats.o
 # What simulates; also for programs that run it without the tool.
-SIM_OBJ := $(patsubst %,$(BUILD)/lab/tools/lab/sim/%.o,engines goal net nics plans queue tally topology trace world world_host) \
-           $(BUILD)/tools/tools/main/stats.o $(BUILD)/tools/tools/main/timeline.o
+SIM_OBJ := $(patsubst %,$(BUILD)/lab/tools/lab/sim/%.o,engines goal net plans queue tally topology) $(BUILD)/tools/tools/main/stats.o
 $(BUILD)/test_sim $(BUILD)/test_compose $(BUILD)/test_nic_loss: $(SIM_OBJ)
 $(BUILD)/test_fit: $(BUILD)/lab/tools/lab/tune/tool_profile_fit.o $(BUILD)/tools/tools/main/stats.o
 $(BUILD)/test_flats: $(BUILD)/lab/tools/lab/tune/tool_profile_flat.o $(BUILD)/tools/tools/main/stats.o

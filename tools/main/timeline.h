@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * timeline.h - writes a timeline in the JSON of Chrome's trace events: Perfetto and
- * chrome://tracing open it. Called by `nbar-lab simulate --trace` and `nbar trace`.
+ * chrome://tracing open it. Called by `nbar trace`.
  *
  * A process of the timeline has tracks, called threads. Times are picoseconds since any moment.
  * Names must need no escape in JSON. With t = NULL, the functions do nothing.

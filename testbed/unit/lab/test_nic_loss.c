@@ -4,7 +4,7 @@
  * in simulated time, with round trips from 24 us to 1 ms, and hosts that arrive together or apart.
  */
 #include "nbar_abi.h"
-#include "sim.h"
+#include "sim/nics.h"
 #include "unit/unit.h"
 
 #define MEMBERS 8u
@@ -24,17 +24,15 @@ static struct sim_report run(const struct sim_plans *plans, sim_time latency, si
 			.seed = unit_seed(),
 		},
 		.plans = plans,
-		.alg = "dissemination:1",
 		.barriers = BARRIERS,
 		.arrive = arrive,
-		.pass = 100 * SIM_NS,
 		.pull_ns = 1000000,
 		.budget_ns = UINT64_C(8000000000),
 		.limit = UINT64_MAX,
 	};
 	struct sim_report out;
 
-	sim_nics_run(&setup, &out);
+	sim_nics_run(&setup, "dissemination:1", 100 * SIM_NS, &out);
 	assert_int_equal(out.end, SIM_END_DONE);
 	assert_int_equal(out.failed, 0);
 	assert_int_equal(out.completed, MEMBERS * BARRIERS);

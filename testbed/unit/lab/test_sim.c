@@ -6,7 +6,7 @@
 
 #include "goal.h"
 #include "nbar_abi.h"
-#include "sim.h"
+#include "sim/nics.h"
 #include "unit/core/group_plans.h"
 
 static struct sim_setup setup_of(const struct sim_plans *plans)
@@ -333,13 +333,11 @@ static void test_levels(void **state)
 		struct sim_setup setup = setup_of(&plans);
 		struct sim_report engines = run(&setup), nics, uploaded;
 
-		setup.alg = group_plans_text(alg);
-		sim_nics_run(&setup, &nics);
+		sim_nics_run(&setup, group_plans_text(alg), 0, &nics);
 		require(nics.end == SIM_END_DONE && nics.tokens == engines.tokens &&
 				nics.mean_ns == engines.mean_ns,
 			"%s: %f and %f ns", group_plans_text(alg), nics.mean_ns, engines.mean_ns);
-		setup.alg = "a name that no NIC knows";
-		sim_nics_run(&setup, &uploaded);
+		sim_nics_run(&setup, "a name that no NIC knows", 0, &uploaded);
 		assert_int_equal(uploaded.digest, nics.digest);
 		sim_plans_free(&plans);
 	}

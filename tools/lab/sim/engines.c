@@ -12,7 +12,6 @@
 #include "nic.h"
 #include "sim.h"
 #include "tally.h"
-#include "trace.h"
 
 enum { EV_START, EV_TIMER, EV_FRAME }; /* FRAME + type of the frame */
 
@@ -56,7 +55,6 @@ static sim_time engines_work(struct run *r, uint32_t m, sim_time at, sim_time le
 	path->queue += (float)(begin - at) / (float)SIM_NS;
 	path->noise += (float)noise / (float)SIM_NS;
 	r->busy[core] = begin + length + noise;
-	sim_trace_work(r->setup->trace, m, begin, r->busy[core]);
 	return r->busy[core];
 }
 
@@ -91,7 +89,6 @@ static void engines_send(struct run *r, uint32_t m, struct sim_event *ev,
 
 	me->tx = left - cost.send + cost.send_gap;
 	ev->path.queue += (float)waited / (float)SIM_NS;
-	sim_trace_message(r->setup->trace, ev, left, arrive);
 	engines_deliver(r, ev, arrive);
 }
 
@@ -211,7 +208,6 @@ static void engines_complete(struct run *r, uint32_t m, sim_time now)
 		r->out->member = m;
 		r->out->epoch = me->done;
 	}
-	sim_trace_leave(r->setup->trace, m, me->done, now);
 	r->out->completed++;
 	if (++me->done == r->setup->barriers)
 		end_member(r, m);
@@ -276,7 +272,6 @@ static void engines_on_start(struct run *r, struct sim_event *ev)
 	sim_time now = engines_work(r, ev->to, ev->time, r->setup->post, &me->path);
 
 	sim_tally_enter(&r->tally, me->done, ev->time);
-	sim_trace_enter(r->setup->trace, ev->to, me->done, ev->time);
 	engines_step(r, ev, &start, now);
 }
 

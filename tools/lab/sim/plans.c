@@ -171,26 +171,6 @@ int sim_plans_take(struct sim_plans *p, const struct nbar_plan *const *plan, uin
 	return plans_make_all(p, size, (struct nbfw_alg){ NBFW_ALG_CUSTOM, 0 }, plan);
 }
 
-struct nbar_plan *sim_plan_plain(const struct sim_plans *p, uint32_t member)
-{
-	const struct nbar_plan *from = sim_plan(p, member);
-	struct nbar_plan *plan = malloc((size_t)nbfw_plan_length(from));
-
-	if (!plan)
-		return NULL;
-	memcpy(plan, from, (size_t)nbfw_plan_length(from));
-	struct nbar_send *send = (struct nbar_send *)(uintptr_t)nbfw_plan_sends(plan);
-	struct nbar_recv *recv = (struct nbar_recv *)(uintptr_t)nbfw_plan_recvs(plan);
-
-	plan->rank = member;
-	plan->size = p->size;
-	for (uint32_t i = 0; i < plan->nsend; i++)
-		send[i].dst = sim_plans_rank(p, member, send[i].dst);
-	for (uint32_t i = 0; i < plan->nrecv; i++)
-		recv[i].src = sim_plans_rank(p, member, recv[i].src);
-	return plan;
-}
-
 void sim_plans_free(struct sim_plans *p)
 {
 	free(p->at);

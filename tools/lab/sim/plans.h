@@ -44,10 +44,6 @@ static inline const struct nbar_plan *sim_plan(const struct sim_plans *p, uint32
 	return (const struct nbar_plan *)(const void *)(p->block + p->at[member]);
 }
 
-/* The plan of a member with the original ranks, in memory that the caller frees. NULL: no memory.
- */
-struct nbar_plan *sim_plan_plain(const struct sim_plans *p, uint32_t member);
-
 /* Converts a rank into its new name at the engine of `member`, and back. Other values stay
  * unchanged.
  */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sim.h - one simulation: its setup, its report, and the two functions that run it.
+ * sim.h - one simulation: its setup, its report, and the function that runs it.
  *
- * sim_engines_run: an engine (libnbfw.a) for each member, and messages timed by the network. It
- * lacks the rest of a NIC: no poll passes, no pages, and no limit except that of the receive queue.
- * sim_nics_run: a whole NIC (libnbnic.a) for each member. Equal setups give equal events.
+ * Each member is an engine (libnbfw.a); the network times its messages. It lacks the rest of a NIC:
+ * no poll passes, no pages, and no limit except that of the receive queue. Equal setups give equal
+ * events.
  */
 #ifndef NBAR_TOOLS_SIM_SIM_H
 #define NBAR_TOOLS_SIM_SIM_H
@@ -12,8 +12,6 @@
 #include "net.h"
 #include "plans.h"
 #include "queue.h"
-
-struct timeline;
 
 #define SIM_SPECIAL_MAX 64u
 
@@ -27,19 +25,16 @@ struct sim_special {
 struct sim_setup {
 	struct sim_net_options net;
 	const struct sim_plans *plans;
-	const char *alg;   /* sim_nics_run: the algorithm of the plans, or "custom" */
 	uint32_t barriers; /* one after the other */
 	sim_time arrive;   /* greatest random delay of a host before each barrier */
 	sim_time post;     /* from a host's call until its NIC knows */
 	sim_time notice;   /* from a NIC's completion until its host knows */
-	sim_time pass;     /* NICs: time of a poll pass without frames */
 	uint32_t queue;    /* messages that may wait at a member; 0: no limit */
 	uint64_t pull_ns, budget_ns;
 	sim_time limit; /* simulated time after which a run ends as hung */
 	struct sim_special special[SIM_SPECIAL_MAX];
 	uint32_t nspecial;
-	bool check;             /* the engine's invariants after each event */
-	struct timeline *trace; /* or NULL */
+	bool check; /* the engine's invariants after each event */
 };
 
 enum sim_end {
@@ -69,7 +64,6 @@ struct sim_report {
 	double path_ns;
 };
 
-void sim_nics_run(const struct sim_setup *setup, struct sim_report *out);
 void sim_engines_run(const struct sim_setup *setup, struct sim_report *out);
 
 #endif

@@ -15,7 +15,6 @@
 #include "output.h"
 #include "profile.h"
 #include "tool.h"
-#include "trace.h"
 
 static const struct result_column columns[] = {
 	{ "members", "", RESULT_COUNT, 0 },      { "alg", "", RESULT_TEXT, 0 },
@@ -99,7 +98,6 @@ static int run_plans(struct simulate_options *opt, const char *alg, const struct
 	uint64_t begin = tool_now_ns();
 
 	setup.plans = plans;
-	setup.alg = alg;
 	setup.net.o = costs->o;
 	setup.net.l = costs->l;
 	setup.notice += costs->call;
@@ -109,10 +107,7 @@ static int run_plans(struct simulate_options *opt, const char *alg, const struct
 		setup.net.step = (sim_time)(costs->profile->step * (double)SIM_SECOND);
 	}
 	setup.net.members = plans->size;
-	if (opt->level == SIMULATE_NIC)
-		sim_nics_run(&setup, &report);
-	else
-		sim_engines_run(&setup, &report);
+	sim_engines_run(&setup, &report);
 	int r = simulate_judge(alg, plans->size, &report);
 
 	if (!r || report.failed)
@@ -231,7 +226,6 @@ static void simulate_describe(const struct simulate_options *opt, struct result 
 	static const char *const net[] = { "flat", "fat-tree", "dragonfly" };
 	const struct sim_net_options *n = &opt->setup.net;
 
-	result_setting_text(r, "level", opt->level == SIMULATE_NIC ? "nic" : "engine");
 	result_setting_text(r, "net", net[n->topology]);
 	result_setting_number(r, "L_ns", (double)n->latency / 1e3);
 	result_setting_number(r, "o_ns", (double)n->overhead / 1e3);
@@ -246,8 +240,7 @@ static void simulate_describe(const struct simulate_options *opt, struct result 
 	result_setting_number(r, "seed", (double)n->seed);
 }
 
-static void simulate_add_notes(const struct simulate_options *opt, const struct timeline *trace,
-			       struct result *r)
+static void simulate_add_notes(const struct simulate_options *opt, struct result *r)
 {
 	struct rusage use;
 
@@ -260,33 +253,6 @@ static void simulate_add_notes(const struct simulate_options *opt, const struct 
 			    "memory is that of members, plans, links and events; the process "
 			    "held %.1f MB at most",
 			    (double)use.ru_maxrss / 1e3);
-	if (trace && trace->left_out)
-		result_note(r, "the trace has its first %u lines; %" PRIu64 " events are left out",
-			    TIMELINE_MAX, trace->left_out);
-}
-
-/* Runs all sizes and algorithms, with or without a trace. */
-static int run_traced(struct simulate_options *opt, struct result *result)
-{
-	struct timeline trace;
-	struct output file;
-	char title[160];
-	int r = output_open(&file, "--trace", opt->trace);
-
-	if (!r && opt->trace)
-		r = output_begin(&file);
-	if (r)
-		return r;
-	if (opt->trace) {
-		snprintf(title, sizeof(title), "%s of %u, seed %" PRIu64, opt->alg[0],
-			 opt->members[0], opt->setup.net.seed);
-		timeline_begin(&trace, file.file, title);
-		opt->setup.trace = &trace;
-	}
-	r = run_all(opt, result);
-	timeline_end(opt->setup.trace);
-	simulate_add_notes(opt, opt->setup.trace, result);
-	return r | output_close(&file, true);
 }
 
 int tool_simulate(int argc, char **argv)
@@ -305,7 +271,8 @@ int tool_simulate(int argc, char **argv)
 	r = experiment_begin(&e, &opt.files, result, opt.nmembers * opt.nalg);
 	if (r)
 		return r;
-	r = run_traced(&opt, result);
+	r = run_all(&opt, result);
+	simulate_add_notes(&opt, result);
 	/* Failed members are a result, too. */
 	int written = experiment_end(&e, r == TOOL_USAGE ? r : 0);
 

@@ -9,19 +9,14 @@
 #include "sim.h"
 
 #define SIMULATE_LIST_MAX 64u
-#define SIMULATE_NICS_MAX 4096u
 #define SIMULATE_BARRIERS_MAX 1000000u
-
-enum simulate_level { SIMULATE_ENGINE, SIMULATE_NIC };
 
 struct simulate_options {
 	uint32_t members[SIMULATE_LIST_MAX], nmembers;
 	char alg[SIMULATE_LIST_MAX][NBAR_NAME_MAX];
 	uint32_t nalg;
-	enum simulate_level level;
 	struct sim_setup setup; /* members and plans are set for each run */
 	const char *profile;    /* path of a profile with measured costs, or NULL */
-	const char *trace;      /* path, or NULL */
 	const char *write_goal; /* path, or NULL */
 	struct experiment_options files;
 };

@@ -15,14 +15,12 @@
 void simulate_usage(FILE *to)
 {
 	fputs("usage: nbar-lab simulate [OPTION]...\n"
-	      "Simulates barriers of up to 1048576 members with the engine of the NICs, or with\n"
-	      "whole NICs, over a network. The same seed gives the same run.\n"
+	      "Simulates barriers of up to 1048576 members with the engine of the NICs over a\n"
+	      "network. The same seed gives the same run.\n"
 	      "  --members LIST    sizes of the group (16,256,4096)\n"
 	      "  --alg LIST        algorithms, see below (" ALGS_BENCH "); tuned: composed\n"
 	      "                    for --profile or --net\n"
 	      "  -i, --iterations N  barriers, one after the other (1)\n"
-	      "  --level LEVEL     a member is: engine, without queues and limits; nic, a whole\n"
-	      "                    NIC, 4096 at most (engine)\n"
 	      "The network:\n"
 	      "  --net NET         flat, fat-tree or dragonfly, large enough for all (flat)\n"
 	      "  --loggp L=NS,o=NS,g=NS,G=NS  latency, overhead of a message at either end, gap\n"
@@ -32,7 +30,6 @@ void simulate_usage(FILE *to)
 	      "  --rate GBPS       fat-tree, dragonfly: rate of a link (100)\n"
 	      "  --frame BYTES     size of a token on the wire (86: Ethernet)\n"
 	      "  --cores N         cores that all members share (each has its own core)\n"
-	      "  --turn NS         nic: time of a pass in which no frame comes or goes (0)\n"
 	      "  --post US, --notice US  delays from host to NIC, and from NIC to host (0)\n"
 	      "Faults:\n"
 	      "  --arrive US       greatest random delay of a host before a barrier (0)\n"
@@ -45,7 +42,6 @@ void simulate_usage(FILE *to)
 	      "  --seed N          seed of all random choices (1)\n"
 	      "Results:\n"
 	      "  --json FILE, --csv FILE  results; - is stdout, and then there is no table\n"
-	      "  --trace FILE      timeline of one run, for Perfetto or chrome://tracing\n"
 	      "  --write-goal FILE  one barrier of one run in GOAL, the language of LogGOPSim\n"
 	      "Exit status: 0 done, 1 a barrier failed or was wrong, 2 wrong usage.\n",
 	      to);
@@ -204,16 +200,6 @@ static int read_net(struct sim_net_options *net, const char *text)
 	return r;
 }
 
-static int read_level(struct simulate_options *opt, const char *text)
-{
-	static const char *const name[] = { "engine", "nic" };
-	uint32_t which = 0;
-	int r = option_word("--level", text, name, 2, &which);
-
-	opt->level = which ? SIMULATE_NIC : SIMULATE_ENGINE;
-	return r;
-}
-
 static int read_rate(struct sim_net_options *net, const char *text)
 {
 	double gbps;
@@ -238,7 +224,6 @@ static int read_ns(const char *option, const char *text, double unit, uint64_t *
 #define OPTIONS(VALUE, FLAG)                                                                    \
 	VALUE(MEMBERS, "members", (opt->nmembers = 0, tool_list(value, add_members, opt)))      \
 	VALUE(ALG, "alg", (opt->nalg = 0, tool_list(value, add_alg, opt)))                      \
-	VALUE(LEVEL, "level", read_level(opt, value))                                           \
 	VALUE(NET, "net", read_net(net, value))                                                 \
 	VALUE(PROFILE, "profile", option_text(&opt->profile, value))                            \
 	VALUE(LOGGP, "loggp", tool_list(value, add_loggp, net))                                 \
@@ -246,7 +231,6 @@ static int read_ns(const char *option, const char *text, double unit, uint64_t *
 	VALUE(RATE, "rate", read_rate(net, value))                                              \
 	VALUE(FRAME, "frame", option_u32("--frame", value, 1, 65536, &net->bytes))              \
 	VALUE(CORES, "cores", option_u32("--cores", value, 1, NBAR_SIZE_MAX, &net->cores))      \
-	VALUE(TURN, "turn", read_time("--turn", value, SIM_NS, &s->pass))                       \
 	VALUE(POST, "post", read_time("--post", value, SIM_US, &s->post))                       \
 	VALUE(NOTICE, "notice", read_time("--notice", value, SIM_US, &s->notice))               \
 	VALUE(ARRIVE, "arrive", read_time("--arrive", value, SIM_US, &s->arrive))               \
@@ -260,7 +244,6 @@ static int read_ns(const char *option, const char *text, double unit, uint64_t *
 	VALUE(PULL, "pull", read_ns("--pull", value, 1e3, &s->pull_ns))                         \
 	VALUE(BUDGET, "budget", read_ns("--budget", value, 1e6, &s->budget_ns))                 \
 	FLAG(CHECK, "check", option_flag(&s->check))                                            \
-	VALUE(TRACE, "trace", option_text(&opt->trace, value))                                  \
 	VALUE(WRITE_GOAL, "write-goal", option_text(&opt->write_goal, value))
 /* clang-format on */
 
@@ -280,7 +263,7 @@ static int simulate_read_option(void *arg, int c, const char *value)
 	case 'i':
 		return option_u32("-i", value, 1, SIMULATE_BARRIERS_MAX, &s->barriers);
 	case OPTION_RAW:
-		return tool_usage("--raw: a simulation has --trace");
+		return tool_usage("--raw: a simulation has none");
 	case 'x':
 		return tool_usage("-x: a simulation needs no warm-up");
 	}
@@ -290,12 +273,10 @@ static int simulate_read_option(void *arg, int c, const char *value)
 static int check_together(const struct simulate_options *opt)
 {
 	const struct sim_setup *s = &opt->setup;
-	uint32_t most = 0, least = UINT32_MAX;
+	uint32_t least = UINT32_MAX;
 
-	for (uint32_t i = 0; i < opt->nmembers; i++) {
-		most = opt->members[i] > most ? opt->members[i] : most;
+	for (uint32_t i = 0; i < opt->nmembers; i++)
 		least = opt->members[i] < least ? opt->members[i] : least;
-	}
 	for (uint32_t i = 0; i < opt->nalg; i++)
 		if (!strcmp(opt->alg[i], SIMULATE_TUNED) && !opt->profile &&
 		    opt->setup.net.topology == SIM_FLAT)
@@ -303,16 +284,12 @@ static int check_together(const struct simulate_options *opt)
 				"--alg tuned needs --profile, or a --net other than flat");
 	if (opt->profile && s->net.topology != SIM_FLAT)
 		return tool_usage("--profile has its own network: no --net");
-	if (opt->level == SIMULATE_NIC && most > SIMULATE_NICS_MAX)
-		return tool_usage("--level nic: at most %u members; --level engine takes more",
-				  SIMULATE_NICS_MAX);
 	for (uint32_t i = 0; i < s->nspecial; i++)
 		if (s->special[i].member >= least)
 			return tool_usage("--late, --dead: a group of %u has no rank %u", least,
 					  s->special[i].member);
-	if ((opt->trace || opt->write_goal) && opt->nmembers * opt->nalg != 1)
-		return tool_usage("--trace and --write-goal need a single run: one size and one "
-				  "algorithm");
+	if (opt->write_goal && opt->nmembers * opt->nalg != 1)
+		return tool_usage("--write-goal needs one size and one algorithm");
 	if (s->budget_ns / 64 < s->pull_ns)
 		return tool_usage("--budget must be at least 64 times --pull");
 	if (s->net.noise_period && s->net.noise >= s->net.noise_period)

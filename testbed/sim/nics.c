@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nics.c - simulates members that are whole NICs, each with one host; see sim.h and world.h.
+ * nics.c - simulates members that are whole NICs, each with one host; see nics.h and world.h.
  */
+#include "nics.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim.h"
 #include "tally.h"
-#include "trace.h"
 #include "world.h"
 
 enum { EV_COME = SIM_WORLD_USER, EV_POST };
@@ -39,7 +39,6 @@ static void on_user(void *arg, const struct sim_event *ev)
 		return;
 	}
 	sim_tally_enter(&r->tally, h->user, ev->time);
-	sim_trace_enter(r->setup->trace, ev->to, h->user, ev->time);
 	sim_world_push(r->world, ev->time + r->setup->post, EV_POST, ev->to, h->user + 1);
 }
 
@@ -58,7 +57,6 @@ static void nics_on_progress(void *arg, struct sim_host *h, const struct sim_eve
 		r->out->member = h->rank;
 		r->out->epoch = h->user;
 	}
-	sim_trace_leave(r->setup->trace, h->rank, h->user, ev->time);
 	r->out->completed++;
 	if (++h->user == r->setup->barriers)
 		r->left--;
@@ -66,7 +64,27 @@ static void nics_on_progress(void *arg, struct sim_host *h, const struct sim_eve
 		nics_come(r, h->rank, ev->time);
 }
 
-static int nics_open_all(struct run *r)
+struct nbar_plan *sim_plan_plain(const struct sim_plans *p, uint32_t member)
+{
+	const struct nbar_plan *from = sim_plan(p, member);
+	struct nbar_plan *plan = malloc((size_t)nbfw_plan_length(from));
+
+	if (!plan)
+		return NULL;
+	memcpy(plan, from, (size_t)nbfw_plan_length(from));
+	struct nbar_send *send = (struct nbar_send *)(uintptr_t)nbfw_plan_sends(plan);
+	struct nbar_recv *recv = (struct nbar_recv *)(uintptr_t)nbfw_plan_recvs(plan);
+
+	plan->rank = member;
+	plan->size = p->size;
+	for (uint32_t i = 0; i < plan->nsend; i++)
+		send[i].dst = sim_plans_rank(p, member, send[i].dst);
+	for (uint32_t i = 0; i < plan->nrecv; i++)
+		recv[i].src = sim_plans_rank(p, member, recv[i].src);
+	return plan;
+}
+
+static int nics_open_all(struct run *r, const char *name)
 {
 	const struct sim_plans *plans = r->setup->plans;
 	struct nbar_plan **plan = NULL;
@@ -74,7 +92,7 @@ static int nics_open_all(struct run *r)
 	int e = 0;
 
 	/* The NICs make plans that have a name; hosts upload other plans. */
-	if (nbfw_alg_parse(r->setup->alg, &alg)) {
+	if (nbfw_alg_parse(name, &alg)) {
 		plan = calloc(plans->size, sizeof(struct nbar_plan *));
 		e = plan ? 0 : -NBAR_ENOMEM;
 	}
@@ -85,7 +103,7 @@ static int nics_open_all(struct run *r)
 		e = r->host[m] && (!plan || plan[m]) ? 0 : -NBAR_ENOMEM;
 	}
 	if (!e)
-		e = sim_group_begin(r->world, r->host, plans->size, r->setup->alg,
+		e = sim_group_begin(r->world, r->host, plans->size, name,
 				    (const struct nbar_plan *const *)plan);
 	for (uint32_t m = 0; plan && m < plans->size; m++)
 		free(plan[m]);
@@ -142,7 +160,7 @@ static void nics_report(struct run *r)
 						 sizeof(struct nbnic_port));
 }
 
-static struct sim_world *make_world(struct run *r)
+static struct sim_world *make_world(struct run *r, sim_time pass)
 {
 	const struct sim_setup *setup = r->setup;
 	struct sim_world *w = calloc(1, sizeof(*w));
@@ -153,7 +171,7 @@ static struct sim_world *make_world(struct run *r)
 	w->user = on_user;
 	w->progress = nics_on_progress;
 	w->notice = setup->notice;
-	w->turn_cost = setup->pass;
+	w->turn_cost = pass;
 	w->queue_limit = setup->queue ? setup->queue : UINT32_MAX;
 	w->pull_ns = setup->pull_ns;
 	w->budget_ns = setup->budget_ns;
@@ -161,15 +179,16 @@ static struct sim_world *make_world(struct run *r)
 	return sim_world_begin(w, &setup->net) ? NULL : w;
 }
 
-void sim_nics_run(const struct sim_setup *setup, struct sim_report *out)
+void sim_nics_run(const struct sim_setup *setup, const char *alg, sim_time pass,
+		  struct sim_report *out)
 {
 	struct run r = { .setup = setup, .out = out };
 	uint32_t size = setup->plans->size;
 
 	*out = (struct sim_report){ .failed_rank = NBAR_RANK_NONE };
 	r.host = calloc(size, sizeof(struct sim_host *));
-	if (!r.host || sim_tally_begin(&r.tally, size, setup->barriers) || !make_world(&r) ||
-	    nics_open_all(&r)) {
+	if (!r.host || sim_tally_begin(&r.tally, size, setup->barriers) || !make_world(&r, pass) ||
+	    nics_open_all(&r, alg)) {
 		out->end = SIM_END_MEMORY;
 	} else {
 		begin_all(&r);

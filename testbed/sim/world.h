@@ -117,8 +117,8 @@ void sim_world_inject(struct sim_world *w, uint32_t from, uint32_t to, const str
 
 void sim_world_push(struct sim_world *w, sim_time at, uint8_t type, uint32_t to, uint32_t arg);
 
-/* Sum of a counter over all NICs; 0 for the counters of the wire, which only a request for statistics
- * adds. */
+/* Sum of a counter over all NICs; 0 for the counters of the wire, which only a request for
+ * statistics adds. */
 uint64_t sim_world_counted(struct sim_world *w, enum nbar_counter c);
 
 #endif
