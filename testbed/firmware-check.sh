@@ -206,9 +206,10 @@ circles firmware/wire/verbs verbs
 circles firmware/platform/daemon nicd
 circles firmware/platform/inproc nicd
 circles hostlib/src lib
-for folder in $(testbed/files | sed -nE '/compose|peers/d; s|^(tools/.*)/[^/]*\.c$|\1|p' | sort -u); do
+for folder in $(testbed/files | sed -nE '/peers/d; s|^(tools/.*)/[^/]*\.c$|\1|p' | sort -u); do
 	case $folder in
 	tools/lab/mpi) circles "$folder" profile-openmpi ;;
+	tools/lab/compose) circles "$folder" tune ;;
 	tools/lab/*) circles "$folder" lab ;;
 	*) circles "$folder" tools ;;
 	esac

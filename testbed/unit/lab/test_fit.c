@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "compose.h"
+#include "compose_search.h"
 #include "tool.h"
 #include "tool_profile.h"
 

@@ -13,38 +13,6 @@
 
 #include "compose_search.h"
 
-#define ALL_PARAMS_MAX 16u   /* up to this many members, try every value of a parameter ... */
-#define SOME_PARAMS_MAX 512u /* ... and up to this many, more than the usual values */
-
-/* True if the parameter n is worth a prediction among k members. If n or n + 1 is a power of two,
- * an algorithm has fewer rounds, or its tree is full. */
-static bool is_worth(const struct nbfw_alg_row *row, uint32_t n, uint32_t k)
-{
-	if (n <= 1)
-		return true;
-	if (k <= ALL_PARAMS_MAX)
-		return n < k;
-	if (k <= SOME_PARAMS_MAX)
-		return (n & (n - 1)) == 0 || (n & (n + 1)) == 0;
-	return n == row->usual || n == row->usual_end;
-}
-
-int compose_each(uint32_t k, int (*each)(void *arg, struct nbfw_alg alg), void *arg)
-{
-	int rc = 0;
-
-	for (uint32_t kind = NBFW_ALG_FIRST; kind < NBFW_ALG_END; kind++) {
-		const struct nbfw_alg_row *row = nbfw_alg_row((enum nbfw_alg_kind)kind);
-
-		if (k > row->limit)
-			continue;
-		for (uint32_t n = row->low; n <= row->high && !rc; n++)
-			if (is_worth(row, n, k))
-				rc = each(arg, (struct nbfw_alg){ (enum nbfw_alg_kind)kind, n });
-	}
-	return rc;
-}
-
 int compose_flat(struct nbfw_alg alg, const struct profile *p, const uint32_t *host, uint32_t size,
 		 enum predict_formula formula, struct predict *out)
 {

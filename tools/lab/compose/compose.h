@@ -52,10 +52,6 @@ void compose_free(struct compose *c);
  * the profile has none. Returns 0 or a negative errno. */
 int compose_deviation(const struct profile *p, double *out);
 
-/* Calls each(arg, alg) for the algorithms of the table that are worth a prediction among k members.
- * If a call returns another value than 0, skips the rest and returns this value. */
-int compose_each(uint32_t k, int (*each)(void *arg, struct nbfw_alg alg), void *arg);
-
 /* Predicts one algorithm of the table among all members. 0 or a negative errno. */
 int compose_flat(struct nbfw_alg alg, const struct profile *p, const uint32_t *host, uint32_t size,
 		 enum predict_formula formula, struct predict *out);

@@ -21,6 +21,10 @@ struct search {
 	uint32_t tried;
 };
 
+/* Calls each(arg, alg) for the algorithms of the table that are worth a prediction among k members.
+ * If a call returns another value than 0, skips the rest and returns this value. */
+int compose_each(uint32_t k, int (*each)(void *arg, struct nbfw_alg alg), void *arg);
+
 /* Replaces c by the best scheme found. 0 or a negative errno. */
 int search_run(struct search *s, struct scheme *c);
 

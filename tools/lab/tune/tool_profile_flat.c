@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "compose.h"
+#include "compose_search.h"
 #include "stats.h"
 #include "tool.h"
 #include "tool_profile.h"
