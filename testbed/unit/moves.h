@@ -19,13 +19,11 @@ static struct {
 	bool bound, refused; /* to one processor: for a moment, and by the system */
 } moves = { .cpu = MOVES_A };
 
-int __wrap_sched_getcpu(void);
 int __wrap_sched_getcpu(void)
 {
 	return moves.cpu;
 }
 
-int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *out);
 int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *out)
 {
 	assert_true(pid == 0 && size == sizeof(*out) && !moves.bound);
@@ -35,7 +33,6 @@ int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *out)
 	return moves.refused ? -1 : 0;
 }
 
-int __wrap_sched_setaffinity(pid_t pid, size_t size, const cpu_set_t *to);
 int __wrap_sched_setaffinity(pid_t pid, size_t size, const cpu_set_t *to)
 {
 	bool a = CPU_ISSET(MOVES_A, to), b = CPU_ISSET(MOVES_B, to);

@@ -12,14 +12,12 @@ static uint32_t nics_count;
 
 static int nics_start(void **state)
 {
-	(void)state;
 	nics = inproc_start(nics_count, NULL);
 	return 0;
 }
 
 static int nics_end(void **state)
 {
-	(void)state;
 	if (nics)
 		inproc_stop(nics);
 	return 0;

@@ -64,7 +64,6 @@ static void loss(struct world *w)
 
 static void test_loss_duplication_reordering(void **state)
 {
-	(void)state;
 	in_worlds(2000, 1, 8, loss);
 }
 
@@ -86,7 +85,6 @@ static void no_loss(struct world *w)
 
 static void test_no_loss_no_extra_frame(void **state)
 {
-	(void)state;
 	in_worlds(500, 1, 5, no_loss);
 }
 
@@ -104,7 +102,6 @@ static void outage(struct world *w)
 
 static void test_outage(void **state)
 {
-	(void)state;
 	in_worlds(500, 2, 20, outage);
 }
 
@@ -122,7 +119,6 @@ static void silent(struct world *w)
 
 static void test_silent_member(void **state)
 {
-	(void)state;
 	in_worlds(500, 2, UINT32_MAX, silent);
 }
 
@@ -138,7 +134,6 @@ static void host_dies(struct world *w)
 
 static void test_host_dies(void **state)
 {
-	(void)state;
 	in_worlds(500, 2, UINT32_MAX, host_dies);
 }
 
@@ -164,7 +159,6 @@ static void two_go(struct world *w)
 
 static void test_two_go(void **state)
 {
-	(void)state;
 	in_worlds(500, 2, UINT32_MAX, two_go);
 }
 
@@ -197,7 +191,6 @@ static void late(struct world *w)
 
 static void test_late_member(void **state)
 {
-	(void)state;
 	in_worlds(500, 2, UINT32_MAX, late);
 }
 
@@ -229,7 +222,6 @@ static void closing(struct world *w)
 
 static void test_closing(void **state)
 {
-	(void)state;
 	in_worlds(500, 1, 3, closing);
 }
 
@@ -254,7 +246,6 @@ static void closes_early(struct world *w)
 
 static void test_closes_early(void **state)
 {
-	(void)state;
 	in_worlds(300, 2, UINT32_MAX, closes_early);
 }
 
@@ -340,7 +331,6 @@ static void test_delay_every_size_to_256(void **state)
 {
 	uint32_t stride = unit_stride();
 
-	(void)state;
 	group_plans_each (alg) {
 		const struct nbfw_alg_row *row = nbfw_alg_row(alg.kind);
 

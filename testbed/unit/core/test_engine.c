@@ -164,7 +164,6 @@ static void run_trace_alg(enum nbfw_alg_kind kind, uint32_t n, uint32_t size, ui
 /* R1: the host learns of the end before the last, send-only step is sent. */
 static void test_r1_complete_before_last_sends(void **state)
 {
-	(void)state;
 	run_trace_alg(NBFW_ALG_PAIRWISE, 0, 3, 0,
 		      "start => arm\n"
 		      "token @1 slot 0 from 2 => tokens @1 to 1.0, arm\n"
@@ -181,7 +180,6 @@ static void test_r1_complete_before_last_sends(void **state)
  * epoch. */
 static void test_r2_two_epochs(void **state)
 {
-	(void)state;
 	run_trace_alg(NBFW_ALG_DISSEMINATION, 1, 4, 0,
 		      "token @1 slot 0 from 3 => -\n" /* before the host arrives */
 		      "token @2 slot 0 from 3 => bad\n"
@@ -204,7 +202,6 @@ static void test_r2_two_epochs(void **state)
 /* R3: steps end in order, one event may end several, and a token counts once. */
 static void test_r3_steps(void **state)
 {
-	(void)state;
 	run_trace_alg(NBFW_ALG_DISSEMINATION, 1, 8, 0,
 		      "start => tokens @1 to 1.0, arm\n"
 		      "token @1 slot 2 from 4 => -\n"
@@ -227,7 +224,6 @@ static void test_r3_steps(void **state)
 /* R3: a frame that no member may send is bad, and changes nothing. */
 static void test_r3_bad_frames(void **state)
 {
-	(void)state;
 	run_trace_alg(NBFW_ALG_DISSEMINATION, 1, 4, 0,
 		      "start => tokens @1 to 1.0, arm\n"
 		      "token @1 slot 0 from 1 => bad\n"
@@ -253,7 +249,6 @@ static void test_r3_bad_frames(void **state)
  */
 static void test_r4_answers_to_pulls(void **state)
 {
-	(void)state;
 	run_trace_alg(NBFW_ALG_DISSEMINATION, 1, 4, 0,
 		      "pull @1 slot 0 from 1 => reply later rank 0\n" /* rank 0 is late */
 		      "pull @0 slot 0 from 1 => reply token\n"
@@ -274,7 +269,6 @@ static void test_r4_answers_to_pulls(void **state)
 /* R4: a timeout asks for the missing tokens of the step, and for no others. */
 static void test_r4_pulls(void **state)
 {
-	(void)state;
 	run_trace_alg(NBFW_ALG_DISSEMINATION, 3, 16, 0,
 		      "timeout => stale\n"
 		      "start => tokens @1 to 1.0 2.1 3.2, arm\n"
@@ -295,7 +289,6 @@ static void test_r4_pulls(void **state)
  * source one more window. */
 static void test_r5_silent_and_late(void **state)
 {
-	(void)state;
 	run_trace_alg(NBFW_ALG_DISSEMINATION, 1, 4, 0,
 		      "start => tokens @1 to 1.0, arm\n"
 		      "63 x timeout => pull 0, arm\n"
@@ -318,7 +311,6 @@ static void test_r5_silent_and_late(void **state)
 /* R5: each step has its own window; a LATER for another epoch or step does not count. */
 static void test_r5_windows(void **state)
 {
-	(void)state;
 	run_trace_alg(NBFW_ALG_DISSEMINATION, 1, 4, 0,
 		      "later @1 slot 0 from 3 rank 3 => stale\n"
 		      "start => tokens @1 to 1.0, arm\n"
@@ -359,7 +351,6 @@ static void test_r5_windows(void **state)
  * answer to later PULLs. */
 static void test_r6_failure(void **state)
 {
-	(void)state;
 	run_trace_alg(NBFW_ALG_DISSEMINATION, 1, 8, 0,
 		      "start => tokens @1 to 1.0, arm\n"
 		      "abort @2 slot 0 from 7 rank 5 silent => stale\n" /* @1 comes first */
@@ -398,7 +389,6 @@ static void test_r6_failure(void **state)
  * barriers is not. */
 static void test_r7_leaving(void **state)
 {
-	(void)state;
 	run_trace_alg(NBFW_ALG_DISSEMINATION, 1, 4, 0,
 		      "start => tokens @1 to 1.0, arm\n"
 		      "leave host-died => failed host-died 0, aborts @1 to 2.1, disarm\n"
@@ -426,7 +416,6 @@ static void test_custom_plan(void **state)
 	};
 	struct group_plans set = group_plans_from_edges(3, edge, 4);
 
-	(void)state;
 	assert_true(group_plans_is_barrier(&set));
 	run_trace(set.plan[0],
 		  "start => arm\n"

@@ -109,7 +109,6 @@ static void test_total(void **state)
 {
 	uint32_t done = 0, failed = 0;
 
-	(void)state;
 	for (uint64_t seed = unit_seed(), last = seed + 3000; seed != last; seed++) {
 		struct rng rng = { seed };
 		uint32_t size = 1 + rng_below(&rng, 21);
@@ -164,7 +163,6 @@ static void test_missing_slots(void **state)
 	struct nbfw_action a;
 	uint32_t n = SLOTS;
 
-	(void)state;
 	nbfw_init(s, p, 7);
 	assert_int_equal(nbfw_missing_count(s, p), 0);
 	nbfw_step(s, p, &ev, &a);
@@ -195,7 +193,6 @@ static void test_missing_slots(void **state)
 /* A step of any number of slots: each token lowers the number of missing slots by one. */
 static void test_missing_count(void **state)
 {
-	(void)state;
 	for (uint32_t slots = 1; slots <= SLOTS; slots++) {
 		struct group_plans set =
 			group_plans_generate((struct nbfw_alg){ NBFW_ALG_LINEAR, 0 }, slots + 1);

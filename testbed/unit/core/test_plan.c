@@ -165,7 +165,6 @@ static void test_every_size_to_1024(void **state)
 {
 	uint32_t stride = unit_stride();
 
-	(void)state;
 	group_plans_each (alg)
 		for (uint32_t size = 1; size <= 1024; size += size > 128 ? stride : 1)
 			check_set(alg, size);
@@ -177,7 +176,6 @@ static void test_large_sets(void **state)
 	static const uint32_t sizes[] = { 1025, 4095, 4096, 4097, 15625, 16384, 16807, 24577 };
 	struct rng rng = { unit_seed() };
 
-	(void)state;
 	for (uint32_t i = 0; i < (unit_counted() ? 1 : sizeof(sizes) / sizeof(sizes[0])); i++) {
 		group_plans_each (alg) {
 			if (sizes[i] > nbfw_alg_row(alg.kind)->limit || (alg.n > 1 && alg.n % 5))
@@ -232,7 +230,6 @@ static void test_sizes_to_a_million(void **state)
 {
 	struct rng rng = { unit_seed() };
 
-	(void)state;
 	group_plans_each (alg) {
 		for (uint32_t i = 0; i < 60 && !is_limited(alg); i++) {
 			uint32_t two = UINT32_C(1) << (11 + i / 6);
@@ -294,7 +291,6 @@ static void check_offsets(uint32_t n, uint32_t size)
 
 static void test_dissemination_spreads_to_a_million(void **state)
 {
-	(void)state;
 	for (uint32_t n = 1; n <= ways_max(); n++)
 		check_offsets(n, NBAR_SIZE_MAX - n % 2);
 }
@@ -307,7 +303,6 @@ static void test_rounds_are_exact(void **state)
 	};
 	uint32_t block[GROUP_PLANS_BYTES_A_RANK / 4];
 
-	(void)state;
 	for (uint32_t i = 0; i < 4; i++)
 		assert_int_equal(plan_of(ways(known[i][0]), known[i][1], 0, block)->nstep,
 				 known[i][2]);
@@ -334,7 +329,6 @@ static void test_missing_signal_is_no_barrier(void **state)
 		     { "tournament", 13 },      { "binomial", 13 },        { "linear", 6 },
 		     { "tree:3", 23 } };
 
-	(void)state;
 	for (uint32_t k = 0; k < sizeof(sets) / sizeof(sets[0]); k++) {
 		struct nbfw_alg alg;
 		uint32_t n;
@@ -378,7 +372,6 @@ static void test_other_broken_sets(void **state)
 	struct edge circle[] = { { 0, 1, 1, 0 }, { 1, 1, 0, 0 } };
 	struct edge pair[] = { { 0, 0, 1, 0 }, { 1, 0, 0, 0 } };
 
-	(void)state;
 	assert_true(edges_are_barrier(3, linear, 4));
 	linear[3].src_step = 0; /* rank 2 is released before the root has any token */
 	assert_false(edges_are_barrier(3, linear, 4));

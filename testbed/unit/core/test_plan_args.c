@@ -10,7 +10,6 @@ static void test_capacity_and_arguments(void **state)
 	const struct nbfw_alg good = { NBFW_ALG_DISSEMINATION, 3 };
 	int32_t length = nbfw_plan_generate(good, 100, 7, NULL, 0);
 
-	(void)state;
 	assert_int_equal(length, 24 + 4 * 16 + 10 * 8 + 10 * 4);
 	memset(block, 0xa5, sizeof(block));
 	assert_int_equal(nbfw_plan_generate(good, 100, 7, block, (size_t)length - 1), length);
@@ -49,7 +48,6 @@ static void test_rows(void **state)
 {
 	uint8_t block[GROUP_PLANS_BYTES_A_RANK];
 
-	(void)state;
 	for (uint32_t kind = NBFW_ALG_FIRST; kind < NBFW_ALG_END; kind++) {
 		const struct nbfw_alg_row *row = nbfw_alg_row((enum nbfw_alg_kind)kind);
 		struct nbfw_alg alg = { (enum nbfw_alg_kind)kind, row->low }, other = alg;
@@ -84,7 +82,6 @@ static void test_names_of_rows(void **state)
 	char text[NBAR_NAME_MAX + 4];
 	struct nbfw_alg other;
 
-	(void)state;
 	group_plans_each (alg) {
 		nbfw_alg_name(alg, text);
 		require(nbfw_alg_parse(text, &other) == 0, "%s", text);
@@ -145,7 +142,6 @@ static void test_alg_names(void **state)
 		{ "AUTO", -NBFW_EINVAL, { 0 } },
 	};
 
-	(void)state;
 	for (uint32_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		struct nbfw_alg alg = { NBFW_ALG_SIGNAL, 99 };
 		char again[NBAR_NAME_MAX];

@@ -48,7 +48,6 @@ static void test_head(void **state)
 	struct sample good = sample();
 	uint32_t more[sizeof(good) / 4 + 1] = { 0 };
 
-	(void)state;
 	memcpy(more, &good, sizeof(good));
 	assert_int_equal(check(&good, sizeof(good)), 0);
 	for (size_t length = 0; length < sizeof(good); length++)
@@ -75,7 +74,6 @@ static void test_head(void **state)
 
 static void test_steps(void **state)
 {
-	(void)state;
 	refuses(s.step[0].first_send = 1, NBFW_EINVAL);
 	refuses(s.step[0].first_slot = 1, NBFW_EINVAL);
 	refuses(s.step[1].first_send = 0, NBFW_EINVAL);
@@ -95,7 +93,6 @@ static void test_steps(void **state)
 
 static void test_sends_and_slots(void **state)
 {
-	(void)state;
 	refuses(s.send[0].dst = 1, NBFW_EINVAL); /* itself */
 	refuses(s.send[1].dst = 4, NBFW_EINVAL);
 	refuses(s.send[1].dst = UINT32_MAX, NBFW_EINVAL);
@@ -166,7 +163,6 @@ static void test_limits(void **state)
 {
 	struct nbar_plan alone = { NBAR_PLAN_MAGIC, 0, 1, 0, 0, 0 };
 
-	(void)state;
 	assert_int_equal(check(&alone, sizeof(alone)), 0);
 	assert_int_equal(check_root(1024, 1024, false), 0);
 	assert_int_equal(check_root(NBAR_SENDS_MAX, NBAR_SLOTS_MAX, false), 0);
@@ -201,7 +197,6 @@ static void test_falling_order(void **state)
 	size_t length;
 	struct nbar_plan *p = falling(&length);
 
-	(void)state;
 	for (uint32_t i = 0; i < 100; i++)
 		assert_int_equal(check(p, length), 0);
 	free(p);
@@ -219,7 +214,6 @@ static void test_duplicates(void **state)
 	struct nbar_plan *p = falling(&length);
 	struct nbar_send *send = (struct nbar_send *)nbfw_plan_sends(p);
 
-	(void)state;
 	for (uint32_t i = 0; i < n; i++) {
 		for (uint32_t j = 0; j < n; j++) {
 			struct nbar_send was = send[at[i]];
@@ -258,7 +252,6 @@ static void test_takes_part(void **state)
 		uint32_t src;
 	} waits = { { NBAR_PLAN_MAGIC, 0, 2, 1, 0, 1 }, { 0, 0, 0, 1 }, 1 };
 
-	(void)state;
 	assert_int_equal(check(&sends, sizeof(sends)), -NBFW_EINVAL);
 	assert_int_equal(check(&waits, sizeof(waits)), -NBFW_EINVAL);
 	assert_int_equal(check_root(1, 0, false), -NBFW_EINVAL);
@@ -330,7 +323,6 @@ static void test_mutated_plans(void **state)
 {
 	uint32_t refused = 0, taken = 0;
 
-	(void)state;
 	for (uint64_t seed = unit_seed(), last = seed + 100000; seed != last; seed++) {
 		struct rng rng = { seed };
 		uint32_t size = 1 + rng_below(&rng, 40);

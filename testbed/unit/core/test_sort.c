@@ -28,7 +28,6 @@ static void test_orders(void **state)
 {
 	static uint64_t rising[KEYS_MAX], falling[KEYS_MAX], same[KEYS_MAX];
 
-	(void)state;
 	for (uint32_t i = 0; i < KEYS_MAX; i++) {
 		rising[i] = i;
 		falling[i] = UINT64_MAX - i;
@@ -47,7 +46,6 @@ static void test_random(void **state)
 {
 	static uint64_t key[KEYS_MAX];
 
-	(void)state;
 	for (uint64_t seed = unit_seed(), last = seed + 300; seed != last; seed++) {
 		struct rng rng = { seed };
 		uint32_t n = rng_below(&rng, 300);

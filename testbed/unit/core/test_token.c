@@ -41,7 +41,6 @@ static void test_known_bytes(void **state)
 	uint8_t frame[NBFW_FRAME_SIZE + 2];
 	struct nbfw_token t;
 
-	(void)state;
 	memset(frame, 0xee, sizeof(frame));
 	nbfw_token_pack(&known, frame + 1); /* a frame may lie at any address */
 	assert_memory_equal(frame + 1, known_frame, NBFW_FRAME_SIZE);
@@ -57,7 +56,6 @@ static void test_signal_words(void **state)
 	struct nbfw_token t = known;
 	uint8_t frame[NBFW_FRAME_SIZE];
 
-	(void)state;
 	t.type = NBFW_SIGNAL;
 	for (uint32_t i = 0; i < NBAR_SIGNAL_WORDS; i++)
 		t.word[i] = 0x43424140 + 0x10101010 * i;
@@ -70,7 +68,6 @@ static void test_there_and_back(void **state)
 {
 	struct rng rng = { unit_seed() };
 
-	(void)state;
 	for (uint32_t i = 0; i < 100000; i++) {
 		uint8_t frame[NBFW_FRAME_SIZE], again[NBFW_FRAME_SIZE];
 		struct nbfw_token t;
@@ -103,7 +100,6 @@ static void test_refused(void **state)
 {
 	uint8_t frame[64] = { 0 };
 
-	(void)state;
 	memcpy(frame, known_frame, NBFW_FRAME_SIZE);
 	for (size_t length = 0; length < NBFW_FRAME_SIZE; length++)
 		assert_false(unpacks(frame, length));

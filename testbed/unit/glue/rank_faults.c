@@ -138,10 +138,6 @@ void *__real_malloc(size_t size);
 void *__real_calloc(size_t n, size_t size);
 void *__real_aligned_alloc(size_t align, size_t size);
 void __real_free(void *block);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_aligned_alloc(size_t align, size_t size);
-void __wrap_free(void *block);
 
 void *__wrap_malloc(size_t size)
 {
@@ -192,7 +188,6 @@ WRAP(int, socket, -1, (int domain, int type, int protocol), (domain, type, proto
 WRAP(int, connect, -1, (int fd, const struct sockaddr *to, socklen_t size), (fd, to, size))
 /* A rank waits until the kernel has gathered enough randomness. */
 ssize_t __real_getrandom(void *to, size_t size, unsigned flags);
-ssize_t __wrap_getrandom(void *to, size_t size, unsigned flags);
 ssize_t __wrap_getrandom(void *to, size_t size, unsigned flags)
 {
 	expect(flags == 0, "flags %u", flags);
@@ -216,8 +211,6 @@ WRAP(int, fstat, -1, (int fd, struct stat *out), (fd, out))
 int __real_pthread_create(pthread_t *id, const pthread_attr_t *attr, void *(*run)(void *),
 			  void *arg);
 int __wrap_pthread_create(pthread_t *id, const pthread_attr_t *attr, void *(*run)(void *),
-			  void *arg);
-int __wrap_pthread_create(pthread_t *id, const pthread_attr_t *attr, void *(*run)(void *),
 			  void *arg)
 {
 	sigset_t blocked;
@@ -239,7 +232,6 @@ int __wrap_pthread_create(pthread_t *id, const pthread_attr_t *attr, void *(*run
 }
 
 int __real_pthread_join(pthread_t id, void **result);
-int __wrap_pthread_join(pthread_t id, void **result);
 int __wrap_pthread_join(pthread_t id, void **result)
 {
 	calls.threads--;
@@ -254,11 +246,6 @@ int __real_pthread_mutex_destroy(pthread_mutex_t *m);
 int __real_pthread_mutex_lock(pthread_mutex_t *m);
 int __real_pthread_mutex_trylock(pthread_mutex_t *m);
 int __real_pthread_mutex_unlock(pthread_mutex_t *m);
-int __wrap_pthread_mutex_init(pthread_mutex_t *m, const pthread_mutexattr_t *attr);
-int __wrap_pthread_mutex_destroy(pthread_mutex_t *m);
-int __wrap_pthread_mutex_lock(pthread_mutex_t *m);
-int __wrap_pthread_mutex_trylock(pthread_mutex_t *m);
-int __wrap_pthread_mutex_unlock(pthread_mutex_t *m);
 
 int __wrap_pthread_mutex_init(pthread_mutex_t *m, const pthread_mutexattr_t *attr)
 {
@@ -296,7 +283,6 @@ int __wrap_pthread_mutex_unlock(pthread_mutex_t *m)
  */
 
 int __real_clock_gettime(clockid_t clock, struct timespec *out);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *out);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *out)
 {
 	int rc = __real_clock_gettime(clock, out);
@@ -312,7 +298,6 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *out)
 }
 
 int __real_sched_yield(void);
-int __wrap_sched_yield(void);
 int __wrap_sched_yield(void)
 {
 	calls.yields++;
@@ -320,7 +305,6 @@ int __wrap_sched_yield(void)
 }
 
 int __real_nanosleep(const struct timespec *time, struct timespec *left);
-int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
 int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
 {
 	calls.sleeps++;

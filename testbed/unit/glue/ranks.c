@@ -109,7 +109,6 @@ int ranks_nics_start(void **state)
 	int told[2];
 	ssize_t n;
 
-	(void)state;
 	if (pipe2(told, O_CLOEXEC) < 0 ||
 	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, nics_pipe) < 0)
 		return -1;
@@ -140,7 +139,6 @@ int ranks_nics_end(void **state)
 {
 	int status;
 
-	(void)state;
 	close(nics_pipe[1]);
 	return waitpid(nics_pid, &status, 0) == nics_pid && status == 0 ? 0 : -1;
 }

@@ -216,7 +216,6 @@ static void all_ranks(uint32_t size, uint32_t each, uint32_t absent, uint32_t wi
 
 static void test_right(void **state)
 {
-	(void)state;
 	for (uint32_t size = 1; size <= RANKS_MAX; size += size < 10 ? 1 : 6)
 		for (uint32_t each = 1; each <= 4; each++)
 			all_ranks(size, each, RANKS_MAX, RANKS_MAX);
@@ -224,7 +223,6 @@ static void test_right(void **state)
 
 static void test_absent(void **state)
 {
-	(void)state;
 	for (uint32_t absent = 0; absent < 21; absent++)
 		all_ranks(21, 1, absent, RANKS_MAX);
 }
@@ -232,7 +230,6 @@ static void test_absent(void **state)
 /* A rank without memory tells the others before they wait for its messages. */
 static void test_no_memory(void **state)
 {
-	(void)state;
 	for (uint32_t each = 1; each <= 3; each++)
 		for (uint32_t rank = 0; rank < 10; rank++)
 			all_ranks(10, each, RANKS_MAX, rank);
@@ -246,7 +243,6 @@ static struct {
 	uint64_t messages, bytes, memory, peak;
 } count;
 
-void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_calloc(size_t n, size_t size)
 {
 	if (poor)
@@ -363,7 +359,6 @@ static void ranks_of(uint32_t size, uint32_t each)
 
 static void test_growth(void **state)
 {
-	(void)state;
 	for (uint32_t size = 1000; size <= 1000000; size *= 10) {
 		ranks_of(size, 1);
 		ranks_of(size, 64);

@@ -18,7 +18,6 @@ static struct {
 } loaded;
 
 int __real_uname(struct utsname *out);
-int __wrap_uname(struct utsname *out);
 int __wrap_uname(struct utsname *out)
 {
 	if (nameless)
@@ -28,7 +27,6 @@ int __wrap_uname(struct utsname *out)
 	return 0;
 }
 
-void *__wrap_dlopen(const char *name, int flags);
 void *__wrap_dlopen(const char *name, int flags)
 {
 	loaded.n++;
@@ -44,7 +42,6 @@ static const char *const variables[] = {
 
 static int clean(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
 		unsetenv(variables[i]);
 	nameless = false;
@@ -76,7 +73,6 @@ static void defaults(void **state)
 {
 	struct nbmpi_config config;
 
-	(void)state;
 	memset(&config, 0xff, sizeof(config));
 	nbmpi_config_init(&config);
 	is_default(&config);
@@ -94,7 +90,6 @@ static void all_are_read(void **state)
 {
 	struct nbmpi_config config;
 
-	(void)state;
 	setenv("NBAR_MPI_ENABLE", "0", 1);
 	setenv("NBAR_MPI_MIN_HOSTS", "17", 1);
 	setenv("NBAR_MPI_VERBOSE", "2", 1);
@@ -148,7 +143,6 @@ static void each_value_is_checked(void **state)
 		  "NBAR_MPI_WHERE is \"hosts\": it must be auto, nic or host\n" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct text_case *it = &cases[i];
 		struct nbmpi_config config;
@@ -171,7 +165,6 @@ static void the_numbers_are_those_of_the_text(void **state)
 {
 	struct nbmpi_config config;
 
-	(void)state;
 	setenv("NBAR_MPI_MIN_HOSTS", "1048576", 1);
 	setenv("NBAR_MPI_VERBOSE", "9", 1);
 	assert_string_equal(read_env(&config), "");
@@ -188,7 +181,6 @@ static void words_have_their_values(void **state)
 	enum nbmpi_wait wait = NBMPI_WAIT_BLOCK;
 	enum nbmpi_where where = NBMPI_WHERE_HOST;
 
-	(void)state;
 	assert_true(nbmpi_wait_read("x", "auto", &wait));
 	assert_int_equal(wait, NBMPI_WAIT_AUTO);
 	assert_true(nbmpi_wait_read("x", "spin", &wait));
@@ -219,7 +211,6 @@ static void texts_have_a_longest(void **state)
 {
 	struct nbmpi_config config;
 
-	(void)state;
 	set_long("NBAR_MPI_ALG", sizeof(config.alg) - 1);
 	set_long("NBAR_MPI_NIC", sizeof(config.nic) - 1);
 	assert_string_equal(read_env(&config), "");
@@ -251,7 +242,6 @@ static const char *name_of(const char *nic, uint32_t rank, size_t size)
 
 static void names_are_filled_in(void **state)
 {
-	(void)state;
 	assert_string_equal(name_of("", 5, 320), "");
 	assert_string_equal(name_of("n1", 5, 320), "n1");
 	assert_string_equal(name_of("n%r", 5, 320), "n5");
@@ -266,7 +256,6 @@ static void names_are_filled_in(void **state)
 
 static void names_have_a_longest(void **state)
 {
-	(void)state;
 	assert_string_equal(name_of("abc", 0, 4), "abc");
 	assert_null(name_of("abcd", 0, 4));
 	assert_null(name_of("abcde", 0, 4));
@@ -293,7 +282,6 @@ static void nic_and_place_fit(void **state)
 {
 	struct nbmpi_config config;
 
-	(void)state;
 	assert_string_equal(check("", NBMPI_WHERE_AUTO, &config), "");
 	is_default(&config);
 	assert_string_equal(check("n%r", NBMPI_WHERE_NIC, &config), "");
@@ -319,7 +307,6 @@ static void the_nic_of_the_environment(void **state)
 {
 	struct nbmpi_config config;
 
-	(void)state;
 	setenv("NBAR_NIC", "n4", 1);
 	assert_non_null(strstr(check("", NBMPI_WHERE_HOST, &config), "NIC \"n4\" does not begin"));
 	assert_false(config.enable);
@@ -341,7 +328,6 @@ static void a_bad_name_is_refused(void **state)
 {
 	struct nbmpi_config config;
 
-	(void)state;
 	assert_non_null(
 		strstr(check("n%q", NBMPI_WHERE_NIC, &config),
 		       "\"n%q\" is not a NIC name: after % comes r (rank) or h (host's name), "
@@ -353,7 +339,6 @@ static void libefa_stays_for_nics_in_process(void **state)
 {
 	struct nbmpi_config config;
 
-	(void)state;
 	nbmpi_config_init(&config);
 	nbmpi_config_pin(&config);
 	strcpy(config.nic, "n0");
@@ -379,7 +364,6 @@ static void a_line_is_one_write(void **state)
 	char text[301], line[400];
 	int pair[2], kept = fcntl(2, F_DUPFD_CLOEXEC, 10);
 
-	(void)state;
 	memset(text, 'x', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);

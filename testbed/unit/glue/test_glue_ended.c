@@ -64,7 +64,6 @@ static void on_one_host(void **state)
 {
 	char text[160];
 
-	(void)state;
 	for (uint32_t rank = 0; rank < 3; rank++) {
 		kill_one(3, 3, rank, rank ? NBMPI_WAIT_BLOCK : NBMPI_WAIT_AUTO);
 		snprintf(text, sizeof(text),
@@ -79,7 +78,6 @@ static void on_one_host(void **state)
 
 static void on_hosts_of_one_rank(void **state)
 {
-	(void)state;
 	kill_one(3, 1, 1, NBMPI_WAIT_AUTO);
 	require(named("barrier over 3 ranks failed; missing: rank 1"), "%s", ranks->rank[0].error);
 	require(!says(0, "an unknown reason"), "%s", ranks->rank[0].said);
@@ -88,7 +86,6 @@ static void on_hosts_of_one_rank(void **state)
 /* A NIC knows only hosts: all ranks of the host are named, except the rank that says so. */
 static void on_hosts_of_two_ranks(void **state)
 {
-	(void)state;
 	for (victim = 2; victim < 4; victim++) {
 		uint32_t mate = victim ^ 1;
 		char text[80];
@@ -106,7 +103,6 @@ static void on_hosts_of_two_ranks(void **state)
 
 static void on_a_host_of_many_ranks(void **state)
 {
-	(void)state;
 	kill_one(12, 10, 4, NBMPI_WAIT_YIELD);
 	require(strstr(ranks->rank[11].error,
 		       "missing: rank 0, 1, 2, 3, 4, 5, 6, 7 or 2 more (host 0)"),
@@ -147,7 +143,6 @@ static void one_leaves(void)
 
 static void a_member_leaves(void **state)
 {
-	(void)state;
 	victim = 1;
 	ranks_begin(3, 1);
 	ranks_run(one_leaves);
@@ -188,7 +183,6 @@ static void the_last_barrier(void)
 
 static void a_rank_may_end_after_its_last_barrier(void **state)
 {
-	(void)state;
 	ranks_begin(3, 3);
 	victim = 1;
 	ranks->killed[1] = true;
@@ -219,7 +213,6 @@ static void one_is_late(void)
 
 static bool silent; /* the NIC of this host does not run */
 
-int __wrap_nbar_nic_why(const struct nbar_group *g, char *out, size_t size);
 int __wrap_nbar_nic_why(const struct nbar_group *g, char *out, size_t size)
 {
 	(void)g;
@@ -252,7 +245,6 @@ static void late(void)
 
 static void long_waits_are_said(void **state)
 {
-	(void)state;
 	for (int wait = NBMPI_WAIT_AUTO; wait <= NBMPI_WAIT_BLOCK; wait++)
 		for (uint32_t each = 1; each <= 2; each++) {
 			ranks_begin(2, each);

@@ -17,8 +17,6 @@
 int __real_nbar_group_stat_sized(const struct nbar_group *g, struct nbar_group_stat *out,
 				 size_t size);
 int __wrap_nbar_group_stat_sized(const struct nbar_group *g, struct nbar_group_stat *out,
-				 size_t size);
-int __wrap_nbar_group_stat_sized(const struct nbar_group *g, struct nbar_group_stat *out,
 				 size_t size)
 {
 	int rc = __real_nbar_group_stat_sized(g, out, size);
@@ -106,7 +104,6 @@ static void one_is_late(void)
 
 static void the_late_rank_is_known(void **state)
 {
-	(void)state;
 	for (uint32_t size = 2; size <= 4; size += 2)
 		for (uint32_t each = 1; each <= size; each *= 2) {
 			ranks_begin(size, each);
@@ -123,7 +120,6 @@ static void the_late_rank_is_known(void **state)
 
 static void reasons_have_texts(void **state)
 {
-	(void)state;
 	assert_string_equal(nbmpi_why_text(NBMPI_WHY_none), "");
 	for (uint32_t why = 1; why < NBMPI_WHY_END; why++)
 		require(nbmpi_why_text((enum nbmpi_why)why)[0], "%u", why);
@@ -153,7 +149,6 @@ static void an_unknown_reason(void **state)
 	};
 	struct nbmpi_start start = start_at(1);
 
-	(void)state;
 	nbmpi_start(&start);
 	said_begin();
 	nbmpi_log_path(&c, "");
@@ -178,7 +173,6 @@ static void barriers_in_process(void **state)
 	struct nbmpi_comm c = { .path = NBMPI_OFFLOADED, .size = 3, .nhost = 3 };
 	struct nbmpi_start start = start_at(2);
 
-	(void)state;
 	start.config.where = NBMPI_WHERE_HOST;
 	nbmpi_start(&start);
 	c.group = (struct nbar_group *)&c; /* only its presence counts */
@@ -193,7 +187,6 @@ static void lines_have_a_longest(void **state)
 	struct nbmpi_start start = start_at(0);
 	char text[1000];
 
-	(void)state;
 	memset(text, 'a', sizeof(text));
 	text[sizeof(text) - 1] = '\0';
 	nbmpi_start(&start);
@@ -229,7 +222,6 @@ static uint32_t yields(enum nbmpi_wait wait, uint32_t n, uint64_t ns)
 
 static void ranks_yield_by_policy(void **state)
 {
-	(void)state;
 	assert_int_equal(yields(NBMPI_WAIT_SPIN, 1000, 9000), 0);
 	assert_int_equal(yields(NBMPI_WAIT_YIELD, 1000, 1000), 1000);
 	assert_int_equal(yields(NBMPI_WAIT_BLOCK, 10, 1000), 10);
@@ -245,7 +237,6 @@ static void ranks_yield_by_policy(void **state)
 static uint32_t waits;
 static uint64_t waited_ns;
 int __real_nbar_wait(struct nbar_group *g, uint32_t ticket, uint64_t timeout_ns);
-int __wrap_nbar_wait(struct nbar_group *g, uint32_t ticket, uint64_t timeout_ns);
 int __wrap_nbar_wait(struct nbar_group *g, uint32_t ticket, uint64_t timeout_ns)
 {
 	waits++;
@@ -254,9 +245,6 @@ int __wrap_nbar_wait(struct nbar_group *g, uint32_t ticket, uint64_t timeout_ns)
 }
 
 int __real_nbar_process_team_wait(struct nbar_process_team *procs, struct nbar_group *g,
-				  uint32_t ticket, const struct nbar_wait_policy *policy,
-				  uint64_t timeout_ns);
-int __wrap_nbar_process_team_wait(struct nbar_process_team *procs, struct nbar_group *g,
 				  uint32_t ticket, const struct nbar_wait_policy *policy,
 				  uint64_t timeout_ns);
 int __wrap_nbar_process_team_wait(struct nbar_process_team *procs, struct nbar_group *g,
@@ -294,7 +282,6 @@ static void the_other_sleeps(void)
 
 static void ranks_sleep_ever_longer(void **state)
 {
-	(void)state;
 	for (uint32_t each = 1; each <= 2; each++) {
 		ranks_begin(2, each);
 		ranks->config.wait = NBMPI_WAIT_BLOCK;
@@ -339,7 +326,6 @@ static uint32_t waits_until(enum nbmpi_wait wait, uint32_t n)
 
 static void a_rank_that_waits_calls_the_mpi(void **state)
 {
-	(void)state;
 	assert_int_equal(waits_until(NBMPI_WAIT_BLOCK, 1), 1);
 	assert_int_equal(waits_until(NBMPI_WAIT_BLOCK, 20), 20);
 	assert_int_equal(calls.yields, 0); /* it sleeps */
@@ -369,7 +355,6 @@ static void ranks_of_a_host_may_part(void **state)
 {
 	static const enum nbmpi_wait policy[] = { NBMPI_WAIT_AUTO, NBMPI_WAIT_YIELD };
 
-	(void)state;
 	yield_takes = 9000;
 	for (uint32_t i = 0; i < 2; i++) {
 		moves_end();

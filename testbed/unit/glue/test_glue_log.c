@@ -19,10 +19,6 @@ static const char *nic_why, *cause;
 static uint32_t ranks_a_host;
 static char failure[1024];
 
-int __wrap_nbar_missing_why(const struct nbar_group *g, uint32_t *rank, uint16_t *why, uint32_t n);
-int __wrap_nbar_nic_why(const struct nbar_group *g, char *out, size_t size);
-const char *__wrap_nbar_error(void);
-
 int __wrap_nbar_missing_why(const struct nbar_group *g, uint32_t *rank, uint16_t *why, uint32_t n)
 {
 	assert_true(g && n == NBAR_STRAGGLERS_MAX);
@@ -72,7 +68,6 @@ static void comm_is(uint32_t rank, uint32_t size, uint32_t each)
 
 static int begin(void **state)
 {
-	(void)state;
 	memset(&nbmpi_self.start, 0, sizeof(nbmpi_self.start));
 	nbmpi_self.start.ops = &ops;
 	strcpy(nbmpi_self.start.config.alg, "auto");
@@ -99,7 +94,6 @@ static void missing_is(const char *want)
 
 static void one_rank_a_host(void **state)
 {
-	(void)state;
 	comm_is(0, 300, 1);
 	missing_is("nobody known");
 	nmissing = 1;
@@ -123,7 +117,6 @@ static void one_rank_a_host(void **state)
 
 static void several_ranks_a_host(void **state)
 {
-	(void)state;
 	nmissing = 1;
 	missing_host[0] = 0;
 	comm_is(1, 12, 4);
@@ -161,7 +154,6 @@ static void failures(void **state)
 {
 	const struct nbmpi_mate mate = { .rank = 9, .pid = 77 };
 
-	(void)state;
 	cause = "rank 3 and rank 4 are silent";
 	failed_as(-EIO, FAILED("4") "nobody known (rank 3 and rank 4 are silent)");
 	comm_is(1, 4, 2);
@@ -178,7 +170,6 @@ static void failures(void **state)
 /* The in-process NIC of a leader that has ended names nobody: it is the leader. */
 static void ended_leader(void **state)
 {
-	(void)state;
 	comm_is(3, 4, 2);
 	c.leader = 2;
 	nbmpi_self.start.config.where = NBMPI_WHERE_HOST;
@@ -208,7 +199,6 @@ static void path_is(int verbose, const char *reason, const char *want)
 
 static void paths(void **state)
 {
-	(void)state;
 	comm_is(0, 4, 1);
 	path_is(2, "",
 		"nbar: communicator of 4 ranks on 4 hosts: barriers offloaded to NICs, auto\n");
@@ -224,7 +214,6 @@ static void paths(void **state)
 
 static void fallbacks(void **state)
 {
-	(void)state;
 	c.path = NBMPI_PLAIN;
 	c.why = NBMPI_WHY_slow;
 	path_is(0, "", "");
@@ -254,7 +243,6 @@ static void counters(void **state)
 	static struct nbmpi_comm other;
 	struct nbmpi_counters n;
 
-	(void)state;
 	comm_is(0, 4, 1);
 	c.offloaded = 10;
 	c.failed = 1;

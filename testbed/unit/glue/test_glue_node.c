@@ -28,7 +28,6 @@ static struct {
 } has;
 static ino_t junk;
 
-int __wrap_uname(struct utsname *out);
 int __wrap_uname(struct utsname *out)
 {
 	if (!has.name)
@@ -39,7 +38,6 @@ int __wrap_uname(struct utsname *out)
 }
 
 int __real_open(const char *path, int flags, ...);
-int __wrap_open(const char *path, int flags, ...);
 int __wrap_open(const char *path, int flags, ...)
 {
 	if (strcmp(path, BOOT_ID) != 0)
@@ -50,7 +48,6 @@ int __wrap_open(const char *path, int flags, ...)
 	return -1;
 }
 
-ssize_t __wrap_read(int fd, void *out, size_t size);
 ssize_t __wrap_read(int fd, void *out, size_t size)
 {
 	size_t n = strlen(has.boot);
@@ -66,7 +63,6 @@ ssize_t __wrap_read(int fd, void *out, size_t size)
 }
 
 int __real_stat(const char *path, struct stat *out);
-int __wrap_stat(const char *path, struct stat *out);
 int __wrap_stat(const char *path, struct stat *out)
 {
 	bool pid = strcmp(path, "/proc/self/ns/pid") == 0;
@@ -87,7 +83,6 @@ int __wrap_stat(const char *path, struct stat *out)
 	return -1;
 }
 
-int __wrap_access(const char *path, int mode);
 int __wrap_access(const char *path, int mode)
 {
 	(void)mode;
@@ -101,7 +96,6 @@ int __wrap_access(const char *path, int mode)
 
 static int blocks; /* in use */
 void *__real_malloc(size_t size);
-void *__wrap_malloc(size_t size);
 void *__wrap_malloc(size_t size)
 {
 	void *block;
@@ -116,7 +110,6 @@ void *__wrap_malloc(size_t size)
 }
 
 void __real_free(void *block);
-void __wrap_free(void *block);
 void __wrap_free(void *block)
 {
 	blocks -= block != NULL;
@@ -127,7 +120,6 @@ static struct nbmpi_config config;
 
 static int usual(void **state)
 {
-	(void)state;
 	memset(&has, 0, sizeof(has));
 	has.name = "node7";
 	has.boot = "11111111-2222\n";
@@ -166,7 +158,6 @@ static void one_host(void **state)
 {
 	const struct nbmpi_node first = self(0);
 
-	(void)state;
 	assert_true(same_host(&first));
 	assert_int_equal(self(3).terms, first.terms);
 	assert_int_equal(nbmpi_node_host(&first) & 1, 1);
@@ -220,7 +211,6 @@ static void each_rank_with_a_nic_is_a_host(void **state)
 {
 	struct nbmpi_node zero, one;
 
-	(void)state;
 	strcpy(config.nic, "n%r");
 	zero = self(0);
 	one = self(1);
@@ -234,7 +224,6 @@ static void descriptor_0_is_as_good(void **state)
 	const struct nbmpi_node first = self(0);
 	int kept = fcntl(0, F_DUPFD_CLOEXEC, 10);
 
-	(void)state;
 	close(0);
 	assert_true(same_host(&first));
 	assert_int_equal(fcntl(0, F_GETFD), -1);
@@ -248,7 +237,6 @@ static void a_system_that_says_little(void **state)
 {
 	struct nbmpi_node first;
 
-	(void)state;
 	has.pid_ns = has.net_ns = 0;
 	has.boot_closed = true;
 	first = self(0);
@@ -353,7 +341,6 @@ static void a_nic_may_be_there(void **state)
 
 static void the_nic_is_missing(void **state)
 {
-	(void)state;
 	has.sock = NULL;
 	assert_int_equal(self(0).has_nic, 0);
 	assert_string_equal(nbmpi_node_lacks_nic(),
@@ -388,7 +375,6 @@ static void hosts_are_numbered(void **state)
 	int before = blocks;
 	uint32_t *number = nbmpi_hosts_number(host_of, host, 9);
 
-	(void)state;
 	assert_non_null(number);
 	assert_memory_equal(number, want, sizeof(want));
 	free(number);

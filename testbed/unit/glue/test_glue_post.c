@@ -67,7 +67,6 @@ static void many(void)
 
 static void a_thread_posts(void **state)
 {
-	(void)state;
 	no_thread = tests_only = false;
 	ranks_begin(2, 1);
 	ranks_run(many);
@@ -79,7 +78,6 @@ static void a_thread_posts(void **state)
 
 static void tests_post(void **state)
 {
-	(void)state;
 	no_thread = true;
 	ranks_begin(2, 1);
 	ranks_run(many);
@@ -107,7 +105,6 @@ static void blocking(void)
 
 static void a_blocking_barrier_waits_for_room(void **state)
 {
-	(void)state;
 	for (int wait = NBMPI_WAIT_AUTO; wait <= NBMPI_WAIT_BLOCK; wait++)
 		for (int i = 0; i < 2; i++) {
 			no_thread = i;
@@ -143,7 +140,6 @@ static void one_too_many(void)
 
 static void a_barrier_that_is_not_posted(void **state)
 {
-	(void)state;
 	ranks_begin(2, 1);
 	ranks->config.wait = NBMPI_WAIT_BLOCK;
 	ranks_run(one_too_many);
@@ -178,7 +174,6 @@ static void again(void)
 
 static void the_thread_comes_back(void **state)
 {
-	(void)state;
 	ranks_begin(2, 1);
 	ranks_run(again);
 }
@@ -201,7 +196,6 @@ static void stop_early(void)
 
 static void the_thread_ends_at_stop(void **state)
 {
-	(void)state;
 	ranks_begin(2, 1);
 	ranks_run(stop_early);
 }
@@ -235,7 +229,6 @@ static void fail_while_waiting(void)
 
 static void a_failure_while_tickets_wait(void **state)
 {
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		no_thread = i;
 		ranks_begin(2, 1);
@@ -247,7 +240,6 @@ static void a_failure_while_tickets_wait(void **state)
 
 static int post_error; /* of nbar_post; 0: none */
 int __real_nbar_post(struct nbar_group *g, uint32_t *ticket);
-int __wrap_nbar_post(struct nbar_group *g, uint32_t *ticket);
 int __wrap_nbar_post(struct nbar_group *g, uint32_t *ticket)
 {
 	return post_error ? post_error : __real_nbar_post(g, ticket);
@@ -289,7 +281,6 @@ static void post_fails(void)
 
 static void a_post_fails(void **state)
 {
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		tests_only = i;
 		ranks_begin(2, 1);

@@ -11,8 +11,6 @@ static int down; /* this many calls of nbar_group_open find that the NIC has end
 int __real_nbar_group_open(struct nbar_port *port, const struct nbar_group_attr *attr,
 			   struct nbar_group **out, struct nbar_endpoint *endpoint);
 int __wrap_nbar_group_open(struct nbar_port *port, const struct nbar_group_attr *attr,
-			   struct nbar_group **out, struct nbar_endpoint *endpoint);
-int __wrap_nbar_group_open(struct nbar_port *port, const struct nbar_group_attr *attr,
 			   struct nbar_group **out, struct nbar_endpoint *endpoint)
 {
 	if (down > 0 && down--)
@@ -27,8 +25,6 @@ static struct {
 } missing;
 
 int __wrap_nbar_missing_why(const struct nbar_group *g, uint32_t *ranks_out, uint16_t *why,
-			    uint32_t n);
-int __wrap_nbar_missing_why(const struct nbar_group *g, uint32_t *ranks_out, uint16_t *why,
 			    uint32_t n)
 {
 	(void)g;
@@ -41,7 +37,6 @@ int __wrap_nbar_missing_why(const struct nbar_group *g, uint32_t *ranks_out, uin
 
 static const char *error_now; /* the library's text about a failure; NULL: as it is */
 const char *__real_nbar_error(void);
-const char *__wrap_nbar_error(void);
 const char *__wrap_nbar_error(void)
 {
 	return error_now ? error_now : __real_nbar_error();
@@ -63,7 +58,6 @@ static void the_next_group_gets_a_new_port(void **state)
 	struct nbmpi_comm c = { .size = 2 }, next = c, last = c;
 	struct nbmpi_port *first, *second;
 
-	(void)state;
 	assert_int_equal(open_group(&c), NBMPI_WHY_none);
 	first = nbmpi_self.own;
 	assert_ptr_equal(c.port, first);
@@ -91,7 +85,6 @@ static void a_port_without_a_group_is_closed_at_once(void **state)
 {
 	struct nbmpi_comm c = { .size = 2 };
 
-	(void)state;
 	assert_int_equal(open_group(&c), NBMPI_WHY_none);
 	nbmpi_port_close_group(&c);
 	assert_non_null(nbmpi_self.own);
@@ -147,7 +140,6 @@ static void too_many(void)
 
 static void a_host_of_too_many_ranks(void **state)
 {
-	(void)state;
 	ranks_begin(1, 1);
 	ranks_run(too_many);
 	require(strstr(ranks->rank[0].said,
@@ -174,7 +166,6 @@ static void poor(void)
 
 static void no_communicator_without_memory(void **state)
 {
-	(void)state;
 	ranks_begin(1, 1);
 	ranks_run(poor);
 }
@@ -189,7 +180,6 @@ static void closed_in_any_order(void **state)
 	struct nbmpi_counters n;
 	struct nbmpi_comm *c[4];
 
-	(void)state;
 	nbmpi_config_init(&start.config);
 	nbmpi_start(&start);
 	for (int i = 0; i < 4; i++)
@@ -213,7 +203,6 @@ static void an_intercommunicator(void **state)
 	struct nbmpi_start start = { .rank = 0 };
 	struct nbmpi_comm *c;
 
-	(void)state;
 	nbmpi_config_init(&start.config);
 	nbmpi_start(&start);
 	c = nbmpi_comm_open(NULL, 0, 2, true);
@@ -268,7 +257,6 @@ static bool begins(const char *text, const char *with)
 
 static void missing_ranks_are_named(void **state)
 {
-	(void)state;
 	missing.n = 2;
 	missing.host[0] = 3;
 	missing.host[1] = 1;
@@ -306,7 +294,6 @@ static void missing_ranks_are_named(void **state)
 /* The library's rank is the number of a host. */
 static void the_cause_names_hosts(void **state)
 {
-	(void)state;
 	missing.n = 0;
 	error_now = "rank 3 is 100 %% lost; look at rank 3 or rank 11";
 	assert_string_equal(failure(4, 4, NBMPI_WHERE_NIC, -EHOSTUNREACH),
@@ -321,7 +308,6 @@ static void the_cause_names_hosts(void **state)
 /* The in-process NIC of a leader ends with it. */
 static void the_leader_has_ended(void **state)
 {
-	(void)state;
 	missing.n = 0;
 	assert_true(begins(failure(2, 4, NBMPI_WHERE_HOST, -ENETDOWN),
 			   "nbar: barrier over 4 ranks failed; missing: rank 0 ("));

@@ -93,7 +93,6 @@ static int fake_plan(const struct nbar_tune *t, const uint32_t *host, uint32_t s
 	return 0;
 }
 
-void *__wrap_dlopen(const char *name, int flags);
 void *__wrap_dlopen(const char *name, int flags)
 {
 	expect(strcmp(name, "libnbar-tune.so.0") == 0 && flags == (RTLD_NOW | RTLD_LOCAL), "%s",
@@ -101,13 +100,11 @@ void *__wrap_dlopen(const char *name, int flags)
 	return is_missing(name) ? NULL : &plans;
 }
 
-char *__wrap_dlerror(void);
 char *__wrap_dlerror(void)
 {
 	return (char *)(uintptr_t) "not found";
 }
 
-void *__wrap_dlsym(void *library, const char *name);
 void *__wrap_dlsym(void *library, const char *name)
 {
 	static struct nbar_tune_ops ops = {
@@ -156,7 +153,6 @@ static int verbose;
 
 static int usual(void **state)
 {
-	(void)state;
 	memset(&wrong, 0, sizeof(wrong));
 	poor = NULL;
 	verbose = 2;
@@ -178,7 +174,6 @@ static void run(uint32_t size, uint32_t each)
 
 static void plans_come_from_the_profile(void **state)
 {
-	(void)state;
 	for (uint32_t each = 1; each <= 2; each++) {
 		wrong.zero = each == 2;
 		run(4, each);
@@ -195,7 +190,6 @@ static void plans_come_from_the_profile(void **state)
 
 static void on_one_host_there_is_no_plan(void **state)
 {
-	(void)state;
 	wrong.missing = "libnbar-tune.so.0";
 	wrong.rank = RANKS_MAX;
 	run(3, 3);
@@ -204,7 +198,6 @@ static void on_one_host_there_is_no_plan(void **state)
 
 static void hosts_are_found_by_their_nics(void **state)
 {
-	(void)state;
 	wrong.by_nic = true;
 	run(3, 1);
 	assert_int_equal(ranks->rank[2].note[0], 2);
@@ -223,7 +216,6 @@ static void named_by_a_path(void)
 
 static void hosts_are_found_by_the_paths_of_their_nics(void **state)
 {
-	(void)state;
 	wrong.by_nic = true;
 	ranks_begin(3, 1);
 	strcpy(ranks->config.alg, "tuned:/etc/site:profile.json");
@@ -252,7 +244,6 @@ static void without_the_library(void **state)
 {
 	static const char *const missing[] = { "libnbar-tune.so.0", "nbar_tune" };
 
-	(void)state;
 	wrong.rank = 3;
 	for (size_t i = 0; i < sizeof(missing) / sizeof(missing[0]); i++) {
 		wrong.missing = missing[i];
@@ -298,7 +289,6 @@ static void without_agreement(void **state)
 /* Hosts with the same place need not be neighbours. */
 static void twins_are_found(void **state)
 {
-	(void)state;
 	wrong.rank = 2;
 	wrong.same_place = true;
 	run(3, 1);
@@ -338,7 +328,6 @@ static void lines_have_levels(void **state)
 /* If only one rank gets no plan, the group cannot be: the MPI runs the barriers. */
 static void without_a_plan(void **state)
 {
-	(void)state;
 	wrong.rank = 2;
 	wrong.no_plan = true;
 	run(4, 2);
@@ -383,7 +372,6 @@ static void another_version(void)
 
 static void faults_of_another_version(void **state)
 {
-	(void)state;
 	ranks_begin(1, 1);
 	strcpy(ranks->config.alg, "tuned:/etc/site:profile.json");
 	ranks_run(another_version);
@@ -410,7 +398,6 @@ static void mpi_fails(void)
 
 static void the_mpi_fails(void **state)
 {
-	(void)state;
 	for (mpi_call = 1; mpi_call < 100; mpi_call++) {
 		ranks_begin(2, 1);
 		strcpy(ranks->config.alg, "tuned:/etc/site:profile.json");

@@ -72,7 +72,6 @@ static void shape(uint32_t size, uint32_t each)
 
 static void on_hosts_of_one_rank(void **state)
 {
-	(void)state;
 	shape(2, 1);
 	require(says(0, "communicator of 2 ranks on 2 hosts: barriers offloaded to NICs, auto\n"),
 		"%s", ranks->rank[0].said);
@@ -82,7 +81,6 @@ static void on_hosts_of_one_rank(void **state)
 
 static void on_one_host(void **state)
 {
-	(void)state;
 	shape(2, 2);
 	require(says(0, "communicator of 2 ranks on 1 host: barriers by its ranks\n"), "%s",
 		ranks->rank[0].said);
@@ -91,7 +89,6 @@ static void on_one_host(void **state)
 
 static void on_hosts_of_several_ranks(void **state)
 {
-	(void)state;
 	shape(4, 2);
 	shape(7, 3);
 	require(says(0, "communicator of 7 ranks on 3 hosts"), "%s", ranks->rank[0].said);
@@ -111,7 +108,6 @@ static void without_descriptor_0(void)
 
 static void descriptor_0_is_as_good(void **state)
 {
-	(void)state;
 	for (closes_0 = 1; closes_0 < 8; closes_0++) {
 		ranks_begin(4, 2);
 		ranks_run(without_descriptor_0);
@@ -120,7 +116,6 @@ static void descriptor_0_is_as_good(void **state)
 
 static void wait_policies(void **state)
 {
-	(void)state;
 	for (int wait = NBMPI_WAIT_AUTO; wait <= NBMPI_WAIT_BLOCK; wait++) {
 		ranks_begin(4, 2);
 		ranks->config.wait = (enum nbmpi_wait)wait;
@@ -189,7 +184,6 @@ static void against(enum nbmpi_why why, const char *reason)
 
 static void before_any_message(void **state)
 {
-	(void)state;
 	ranks_begin(4, 2);
 	ranks->config.enable = false;
 	against(NBMPI_WHY_disabled, "nbar is not "
@@ -205,7 +199,6 @@ static void before_any_message(void **state)
 
 static void from_the_mpi(void **state)
 {
-	(void)state;
 	ranks_begin(4, 2);
 	ranks->mates_say = NBMPI_WHY_foreign;
 	against(NBMPI_WHY_foreign, "not all of its processes belong to one world that has nbar\n");
@@ -225,7 +218,6 @@ static void from_the_mpi(void **state)
 
 static void too_few_hosts(void **state)
 {
-	(void)state;
 	ranks_begin(4, 2);
 	ranks->config.min_hosts = 3;
 	against(NBMPI_WHY_few, "it is over fewer hosts than the minimum\n");
@@ -247,7 +239,6 @@ static void too_few_hosts(void **state)
 
 static void without_a_nic(void **state)
 {
-	(void)state;
 	ranks_begin(4, 2);
 	ranks->config.verbose = 0;
 	strcpy(ranks->config.nic, "missing%r");
@@ -272,7 +263,6 @@ static void without_a_nic(void **state)
  * NICs. Where ranks share hosts, the line counts hosts. */
 static void nics_without_a_wire(void **state)
 {
-	(void)state;
 	ranks_begin(3, 1);
 	ranks->config.verbose = 0;
 	ranks_nics_loss(100);
@@ -302,7 +292,6 @@ static void beside_another_job(void)
 
 static void each_set_up_has_a_key(void **state)
 {
-	(void)state;
 	ranks_begin(4, 2);
 	ranks_run(beside_another_job);
 }
@@ -332,7 +321,6 @@ static uint32_t times(const char *text, const char *what)
 
 static void a_reason_is_printed_once(void **state)
 {
-	(void)state;
 	for (int verbose = 0; verbose < 3; verbose++) {
 		ranks_begin(2, 1);
 		ranks->config.verbose = verbose;
@@ -351,7 +339,6 @@ static void a_reason_is_printed_once(void **state)
 /* The counters are printed from level 1 on, the path of each communicator from level 2 on. */
 static void levels(void **state)
 {
-	(void)state;
 	for (int verbose = 0; verbose < 3; verbose++) {
 		ranks_begin(2, 2);
 		ranks->config.verbose = verbose;
@@ -388,7 +375,6 @@ static void overlapping(void)
 
 static void many_communicators(void **state)
 {
-	(void)state;
 	ranks_begin(4, 3);
 	ranks_run(overlapping);
 	require(says(3, " on 9 communicators\n"), "%s", ranks->rank[3].said);
@@ -426,7 +412,6 @@ static void freed_early(void)
 
 static void a_request_outlives_its_communicator(void **state)
 {
-	(void)state;
 	ranks_begin(4, 2);
 	ranks_run(freed_early);
 	ranks_begin(2, 2);
@@ -458,7 +443,6 @@ static void held(void)
 
 static void a_test_never_waits(void **state)
 {
-	(void)state;
 	ranks_begin(2, 2);
 	ranks_run(held);
 }

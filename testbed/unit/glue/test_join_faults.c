@@ -128,19 +128,16 @@ static void each_call_fails(uint32_t each, uint32_t mask)
 
 static void two_hosts_of_two(void **state)
 {
-	(void)state;
 	each_call_fails(2, 15);
 }
 
 static void hosts_of_one(void **state)
 {
-	(void)state;
 	each_call_fails(1, 9);
 }
 
 static void one_host(void **state)
 {
-	(void)state;
 	each_call_fails(RANKS, 3);
 }
 
@@ -176,7 +173,6 @@ static void reasons(void **state)
 		  "a process could not attach to the NIC of its host: ", NBMPI_WHY_attach },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint32_t rank = cases[i].rank;
 
@@ -192,7 +188,6 @@ static void reasons(void **state)
 /* If the MPI fails, every rank learns it from the MPI, or was done before. */
 static void the_mpi_fails(void **state)
 {
-	(void)state;
 	for (uint32_t each = 1; each <= RANKS; each *= 2)
 		for (uint32_t rank = 0; rank < (each == 2 ? RANKS : 2); rank++) {
 			bool failed = true;

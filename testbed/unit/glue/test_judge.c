@@ -12,7 +12,6 @@
 static bool dead;
 static double post_takes; /* s: the start of a barrier by a NIC, by the clock of the test */
 int __real_nbar_post(struct nbar_group *g, uint32_t *ticket);
-int __wrap_nbar_post(struct nbar_group *g, uint32_t *ticket);
 int __wrap_nbar_post(struct nbar_group *g, uint32_t *ticket)
 {
 	clock_ahead += post_takes;
@@ -20,8 +19,6 @@ int __wrap_nbar_post(struct nbar_group *g, uint32_t *ticket)
 }
 
 int __real_nbar_process_team_post(struct nbar_process_team *procs, struct nbar_group *g,
-				  uint32_t me, uint32_t *ticket);
-int __wrap_nbar_process_team_post(struct nbar_process_team *procs, struct nbar_group *g,
 				  uint32_t me, uint32_t *ticket);
 int __wrap_nbar_process_team_post(struct nbar_process_team *procs, struct nbar_group *g,
 				  uint32_t me, uint32_t *ticket)
@@ -44,7 +41,6 @@ static bool slower(uint64_t slowest_mpi, uint64_t slowest_nbar, uint64_t fastest
 
 static void a_fifth_is_too_much(void **state)
 {
-	(void)state;
 	assert_false(slower(1000, 1000, 1000, 1000));
 	assert_false(slower(1000, 1200, 1000, 1200));
 	assert_true(slower(1000, 1201, 1000, 1201));
@@ -63,7 +59,6 @@ static void the_shortest_barriers_count(void **state)
 {
 	struct nbmpi_judge j = { .closed = false };
 
-	(void)state;
 	nbmpi_judge_note(&j, NBMPI_WAY_MPI, 3);
 	nbmpi_judge_note(&j, NBMPI_WAY_MPI, 2);
 	nbmpi_judge_note(&j, NBMPI_WAY_MPI, 4);
@@ -87,7 +82,6 @@ static void the_shortest_barriers_count(void **state)
  * late rank. */
 static void waits_for_late_ranks_drop_out(void **state)
 {
-	(void)state;
 	for (uint32_t size = 2; size <= 20; size++) {
 		double least = 1000;
 
@@ -109,7 +103,6 @@ static void more_are_not_needed(void **state)
 {
 	struct nbmpi_judge j = { .closed = false };
 
-	(void)state;
 	for (uint32_t i = 0; i < 2 * NBMPI_TIMED_MOST; i++)
 		nbmpi_judge_note(&j, NBMPI_WAY_NBAR, 100 - i);
 	assert_int_equal(j.n[NBMPI_WAY_NBAR], NBMPI_TIMED_MOST);
@@ -187,7 +180,6 @@ static void slow_nics_are_given_up(void **state)
 {
 	static const uint32_t shape[][2] = { { 2, 1 }, { 4, 1 }, { 4, 2 }, { 3, 3 } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(shape) / sizeof(shape[0]); i++) {
 		judged(shape[i][0], shape[i][1], 1, 2);
 		ranks_run(barriers);
@@ -208,7 +200,6 @@ static void slow_nics_are_given_up(void **state)
 /* The barriers within the set-up show it already. */
 static void slow_nics_are_not_begun_with(void **state)
 {
-	(void)state;
 	for (uint32_t each = 1; each <= 2; each++) {
 		judged(4, each, 0.01, 0);
 		post_takes = 0.1;
@@ -219,7 +210,6 @@ static void slow_nics_are_not_begun_with(void **state)
 
 static void fast_nics_are_kept(void **state)
 {
-	(void)state;
 	judged(4, 2, 1000, 0.001);
 	ranks_run(barriers);
 	require_offloaded(2 + MORE, 0);
@@ -228,7 +218,6 @@ static void fast_nics_are_kept(void **state)
 
 static void a_setting_overrules(void **state)
 {
-	(void)state;
 	judged(2, 1, 1, 2);
 	ranks->config.where = NBMPI_WHERE_NIC;
 	ranks_run(barriers);
@@ -238,7 +227,6 @@ static void a_setting_overrules(void **state)
 /* As many barriers by NICs are timed as by the MPI; four at least. */
 static void as_many_are_timed(void **state)
 {
-	(void)state;
 	judged(2, 1, 1, 2);
 	timed = NBMPI_TIMED_LEAST;
 	ranks_run(barriers);
@@ -274,7 +262,6 @@ static void fails_in_the_vote(void)
 
 static void the_mpi_may_fail(void **state)
 {
-	(void)state;
 	for (failing = 1; failing <= 2; failing++) {
 		judged(2, 1, 1, 2);
 		ranks_run(fails_in_the_vote);
@@ -317,7 +304,6 @@ static void all_ranks_must_have_spent_enough(void **state)
 	const uint64_t most = NBMPI_VOTE_YES | NBMPI_PAYS_NS;
 	struct nbmpi_comm c = { .size = 2 };
 
-	(void)state;
 	nbmpi_start(&start);
 	assert_false(pays(&c, NBMPI_PAYS + 1, 1000, UINT64_MAX));
 	assert_int_equal(c.asks, NBMPI_ASK);
@@ -367,7 +353,6 @@ static void a_set_up_waits_until_it_pays(void **state)
 		{ 4, NBMPI_WHERE_AUTO, 0, 9 }, /* without NICs */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
 		judged(4, of[i].each, of[i].takes, 0);
 		ranks->config.where = of[i].where;
@@ -395,7 +380,6 @@ static void fails_when_it_asks(void)
 
 static void the_mpi_may_fail_when_they_ask(void **state)
 {
-	(void)state;
 	judged(2, 1, 0, 0);
 	ranks_run(fails_when_it_asks);
 }
@@ -421,7 +405,6 @@ static void tries_in_vain(void)
 
 static void a_nic_dies_in_the_set_up(void **state)
 {
-	(void)state;
 	for (uint32_t each = 1; each <= 2; each++) {
 		ranks_begin(2 * each, each);
 		ranks_run(tries_in_vain);

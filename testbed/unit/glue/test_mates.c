@@ -21,7 +21,6 @@
 static uid_t user = (uid_t)-1; /* of this process, as the glue sees it; -1: as it is */
 
 uid_t __real_geteuid(void);
-uid_t __wrap_geteuid(void);
 uid_t __wrap_geteuid(void)
 {
 	return user == (uid_t)-1 ? __real_geteuid() : user;
@@ -29,7 +28,6 @@ uid_t __wrap_geteuid(void)
 
 /* A call that succeeds may change errno. */
 int __real_close(int fd);
-int __wrap_close(int fd);
 int __wrap_close(int fd)
 {
 	int rc = __real_close(fd);
@@ -40,7 +38,6 @@ int __wrap_close(int fd)
 
 static int usual(void **state)
 {
-	(void)state;
 	user = (uid_t)-1;
 	return 0;
 }
@@ -75,7 +72,6 @@ static void memory_is_shared(void **state)
 	int memory = nbmpi_memory_make(KEY, 3, 2), got = nbmpi_memory_open(KEY, 3);
 	struct stat st;
 
-	(void)state;
 	assert_true(memory >= 0 && got >= 0 && got != memory);
 	assert_int_equal(mappings(), 0);
 	assert_int_equal(fcntl(memory, F_GETFD), FD_CLOEXEC);
@@ -117,7 +113,6 @@ static void memories_have_an_owner(void **state)
 	uint32_t before = unit_descriptors();
 	int one = nbmpi_memory_make(KEY, 1, 2), two, other;
 
-	(void)state;
 	/* The same name again; another leader; another set-up. */
 	assert_int_equal(nbmpi_memory_make(KEY, 1, 2), -EEXIST);
 	assert_int_equal(nbmpi_memory_open(KEY, 2), -ENOENT);
@@ -138,7 +133,6 @@ static void too_many_ranks(void **state)
 	uint32_t before = unit_descriptors();
 	int memory;
 
-	(void)state;
 	assert_int_equal(nbmpi_memory_make(KEY, 0, NBAR_PROCESS_TEAM_MAX + 1), -ERANGE);
 	/* The file of the failed attempt is gone. */
 	memory = nbmpi_memory_make(KEY, 0, NBAR_PROCESS_TEAM_MAX);
@@ -153,7 +147,6 @@ static void no_free_descriptor(void **state)
 {
 	struct rlimit usual_limit, none;
 
-	(void)state;
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &usual_limit), 0);
 	none = (struct rlimit){ .rlim_cur = 0, .rlim_max = usual_limit.rlim_max };
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
@@ -174,7 +167,6 @@ static void files_of_strangers(void **state)
 	int memory = nbmpi_memory_make(KEY, 1, 2);
 	char path[64], to[64];
 
-	(void)state;
 	user = 4242;
 	assert_int_equal(nbmpi_memory_open(KEY, 1), -EPERM);
 	user = (uid_t)-1;
@@ -197,7 +189,6 @@ static void descriptor_0_is_as_good(void **state)
 {
 	int kept = fcntl(0, F_DUPFD_CLOEXEC, 10);
 
-	(void)state;
 	close(0);
 	assert_int_equal(nbmpi_memory_make(KEY, 7, 2), 0);
 	close(0);

@@ -20,7 +20,6 @@ static int stat_error; /* of open; 0: none */
 static int read_error;
 
 int __real_open(const char *path, int flags, ...);
-int __wrap_open(const char *path, int flags, ...);
 int __wrap_open(const char *path, int flags, ...)
 {
 	if (stat_error) {
@@ -31,7 +30,6 @@ int __wrap_open(const char *path, int flags, ...)
 }
 
 ssize_t __real_read(int fd, void *out, size_t size);
-ssize_t __wrap_read(int fd, void *out, size_t size);
 ssize_t __wrap_read(int fd, void *out, size_t size)
 {
 	if (read_error) {
@@ -47,7 +45,6 @@ ssize_t __wrap_read(int fd, void *out, size_t size)
 
 static int usual(void **state)
 {
-	(void)state;
 	stat_text = NULL;
 	stat_error = read_error = 0;
 	return 0;
@@ -80,7 +77,6 @@ static void processes_that_run(void **state)
 {
 	struct nbmpi_comm *c = five();
 
-	(void)state;
 	/* An entry behind the last one does not count. */
 	c->memory->mate[RANKS] = (struct nbmpi_mate){ .pid = 1 << 30, .born = 1 };
 	assert_null(nbmpi_mate_ended(c));
@@ -107,7 +103,6 @@ static void the_first_is_to_blame(void **state)
 	struct nbmpi_comm *c = five();
 	const struct nbmpi_mate *mate = c->memory->mate;
 
-	(void)state;
 	assert_ptr_equal(nbmpi_mate_blame(c, &mate[4]), &mate[4]);
 	assert_ptr_equal(nbmpi_mate_blame(c, &mate[1]), &mate[4]);
 	assert_ptr_equal(nbmpi_mate_blame(c, &mate[4]), &mate[4]);
@@ -128,7 +123,6 @@ static void zombies(void **state)
 	siginfo_t info;
 	pid_t pid = fork();
 
-	(void)state;
 	if (pid == 0) {
 		pause();
 		_exit(0);
@@ -168,7 +162,6 @@ static void lines_of_processes(void **state)
 {
 	struct nbmpi_comm *c;
 
-	(void)state;
 	stat_text = line('R', 1, "app", 500);
 	c = five();
 	assert_int_equal(c->memory->mate[1].born, 500);
@@ -211,7 +204,6 @@ static void a_rank_without_a_start(void **state)
 {
 	struct nbmpi_comm *c;
 
-	(void)state;
 	stat_error = EMFILE;
 	c = five();
 	assert_int_equal(c->memory->mate[1].born, 0);
@@ -225,7 +217,6 @@ static void nothing_stays_open(void **state)
 	struct nbmpi_comm *c = five();
 	uint32_t before = unit_descriptors();
 
-	(void)state;
 	nbmpi_mate_ended(c);
 	read_error = ESRCH;
 	nbmpi_mate_ended(c);
@@ -241,7 +232,6 @@ static void descriptor_0_is_as_good(void **state)
 	struct nbmpi_comm *c = five();
 	int kept = fcntl(0, F_DUPFD_CLOEXEC, 10);
 
-	(void)state;
 	close(0);
 	c->memory->mate[1].born++;
 	assert_ptr_equal(nbmpi_mate_ended(c), &c->memory->mate[1]);

@@ -42,7 +42,6 @@ static void a_failed_attach_leaves_no_port(void **state)
 	struct nbmpi_comm c = { .rank = 1, .size = 2 };
 	struct leader l;
 
-	(void)state;
 	lead(&l);
 	assert_int_equal(nbmpi_port_attach_group(&c, "n0", &l.wrong), NBMPI_WHY_attach);
 	assert_null(nbmpi_self.ports);
@@ -57,7 +56,6 @@ static void a_port_is_kept_for_the_next_group(void **state)
 	struct nbmpi_comm c = { .rank = 1, .size = 2 };
 	struct leader l;
 
-	(void)state;
 	lead(&l);
 	assert_int_equal(nbmpi_port_attach_group(&c, "n0", &l.share), NBMPI_WHY_none);
 	nbmpi_port_close_group(&c);
@@ -73,7 +71,6 @@ static void a_port_with_groups_stays(void **state)
 	struct nbar_share second;
 	struct leader l;
 
-	(void)state;
 	lead(&l);
 	assert_int_equal(nbmpi_port_attach_group(&c, "n0", &l.share), NBMPI_WHY_none);
 	lead_another(&l, &second);

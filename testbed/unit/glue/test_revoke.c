@@ -68,7 +68,6 @@ static void a_request_fails(void **state)
 	struct nbmpi_comm *c = two_ranks(&ops);
 	struct nbmpi_request r;
 
-	(void)state;
 	assert_int_equal(nbmpi_ibarrier(c, &r), 0);
 	asked = 0;
 	assert_int_equal(test_often(&r), 0);
@@ -84,7 +83,6 @@ static void a_blocking_barrier_fails(void **state)
 {
 	struct nbmpi_comm *c = two_ranks(&ops);
 
-	(void)state;
 	code_now = REVOKED;
 	assert_int_equal(nbmpi_barrier(c), NBMPI_FAILED);
 	assert_int_equal(nbmpi_barrier(c), NBMPI_FAILED);
@@ -98,7 +96,6 @@ static void a_complete_barrier_stays_complete(void **state)
 	struct nbmpi_comm *c = two_ranks(&ops);
 	struct nbmpi_request r;
 
-	(void)state;
 	assert_int_equal(nbmpi_ibarrier(c, &r), 0);
 	assert_int_equal(nbar_process_team_post(&c->memory->procs, NULL, 1, NULL), 0);
 	code_now = REVOKED;
@@ -112,7 +109,6 @@ static void ranks_that_have_ended(void **state)
 	struct nbmpi_comm *c = two_ranks(&ops);
 	struct nbmpi_request r;
 
-	(void)state;
 	assert_int_equal(nbmpi_ibarrier(c, &r), 0);
 	c->looked_after = -1;
 	assert_int_equal(test_often(&r), 0);
@@ -133,7 +129,6 @@ static void a_rank_that_ends_normally(void **state)
 	struct nbmpi_comm *c = two_ranks(&ops);
 	struct nbmpi_request r;
 
-	(void)state;
 	assert_int_equal(nbmpi_ibarrier(c, &r), 0);
 	c->looked_after = -1;
 	c->memory->mate[1] = (struct nbmpi_mate){ .rank = 1, .pid = 1 << 30, .born = 1 };
@@ -148,7 +143,6 @@ static void an_mpi_that_cannot_revoke(void **state)
 	struct nbmpi_comm *c = two_ranks(&ops_without);
 	struct nbmpi_request r;
 
-	(void)state;
 	assert_int_equal(nbmpi_ibarrier(c, &r), 0);
 	assert_int_equal(test_often(&r), 0);
 	assert_int_equal(nbar_process_team_post(&c->memory->procs, NULL, 1, NULL), 0);

@@ -51,7 +51,6 @@ static bool is_link(int fd)
 }
 
 ssize_t __real_recv(int fd, void *to, size_t size, int flags);
-ssize_t __wrap_recv(int fd, void *to, size_t size, int flags);
 ssize_t __wrap_recv(int fd, void *to, size_t size, int flags)
 {
 	uint32_t *left = !is_link(fd)       ? &fails.events
@@ -70,14 +69,12 @@ ssize_t __wrap_recv(int fd, void *to, size_t size, int flags)
 }
 
 ssize_t __real_recvmsg(int fd, struct msghdr *msg, int flags);
-ssize_t __wrap_recvmsg(int fd, struct msghdr *msg, int flags);
 ssize_t __wrap_recvmsg(int fd, struct msghdr *msg, int flags)
 {
 	return fail_now(&fails.receives, fails.error) ? -1 : __real_recvmsg(fd, msg, flags);
 }
 
 ssize_t __real_sendmsg(int fd, const struct msghdr *msg, int flags);
-ssize_t __wrap_sendmsg(int fd, const struct msghdr *msg, int flags);
 ssize_t __wrap_sendmsg(int fd, const struct msghdr *msg, int flags)
 {
 	return is_link(fd) && fail_now(&fails.sends, fails.send_error)
@@ -90,7 +87,6 @@ static inline int set_up(void **state)
 	const struct timeval patience = { .tv_usec = PATIENCE_US };
 	int sv[2];
 
-	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv), 0);
 	assert_int_equal(setsockopt(sv[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)),
 			 0);
@@ -104,7 +100,6 @@ static inline int set_up(void **state)
 
 static inline int tear_down(void **state)
 {
-	(void)state;
 	memset(&fails, 0, sizeof(fails));
 	for (uint32_t cell = 0; cell < NBAR_GROUPS_MAX; cell++)
 		nbar_group_close(port.group[cell]);

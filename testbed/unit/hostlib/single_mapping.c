@@ -19,8 +19,6 @@
 
 void *__real_mmap(void *addr, size_t length, int prot, int flags, int fd, off_t offset);
 int __real_munmap(void *addr, size_t length);
-void *__wrap_mmap(void *addr, size_t length, int prot, int flags, int fd, off_t offset);
-int __wrap_munmap(void *addr, size_t length);
 
 static struct {
 	ino_t ino;

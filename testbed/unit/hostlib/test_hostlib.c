@@ -21,7 +21,6 @@
 
 static void completes_when_all_have_arrived(void **state)
 {
-	(void)state;
 	for (uint32_t size = 1; size <= 9; size++) {
 		struct cluster c;
 		uint32_t ticket[CLUSTER_MAX];
@@ -101,7 +100,6 @@ static void orders_memory(void **state)
 	const struct nbar_wait_policy spin = { 50, 1000, 0 }, yield = { 0, 0, 0 },
 				      block = { 0, 0, 1 };
 
-	(void)state;
 	run_members(2, "dissemination", NULL, 2000);
 	run_members(5, "pairwise", &spin, 300);
 	run_members(8, "dissemination:3", &yield, 500);
@@ -110,7 +108,6 @@ static void orders_memory(void **state)
 
 static void loses_nothing_on_a_bad_wire(void **state)
 {
-	(void)state;
 	inproc_set_loss(nics, 10);
 	run_members(6, "dissemination", NULL, 40);
 	inproc_set_loss(nics, 0);
@@ -120,7 +117,6 @@ static void several_under_way(void **state)
 {
 	struct cluster c;
 
-	(void)state;
 	cluster_start(&c, 3, NICS, "dissemination");
 	for (uint32_t i = 0; i < NBAR_POSTED_MAX; i++)
 		require_ok(nbar_post(c.g[0], NULL));
@@ -144,7 +140,6 @@ static void a_timeout_names_the_missing_ranks(void **state)
 	struct cluster c;
 	uint32_t who[4] = { 9, 9, 9, 9 }, ticket, n = 0;
 
-	(void)state;
 	cluster_start(&c, 4, NICS, "dissemination:3");
 	assert_int_equal(nbar_missing(c.g[0], who, 4), 0);
 	require_ok(nbar_post(c.g[0], &ticket));
@@ -172,7 +167,6 @@ static void a_ticket_that_was_not_posted_is_refused(void **state)
 {
 	struct cluster c;
 
-	(void)state;
 	cluster_start(&c, 2, NICS, NULL);
 	assert_int_equal(nbar_wait(c.g[0], 1, NBAR_FOREVER), -EINVAL);
 	assert_int_equal(nbar_test(c.g[0], 1), -EINVAL);
@@ -193,7 +187,6 @@ static void sleeps_until_the_nic_wakes(void **state)
 	struct group_stats stats;
 	struct cluster c;
 
-	(void)state;
 	cluster_start(&c, 2, 2, NULL);
 	nbar_group_set_wait(c.g[0], &block);
 	for (uint32_t i = 1; i <= 20; i++) {
@@ -229,7 +222,6 @@ static void a_thread_that_never_sleeps_asks_for_no_wake(void **state)
 	const struct nbar_wait_policy yield = { 0, 0, 0 };
 	struct nbar_rep_nic_stat before, after;
 
-	(void)state;
 	require_ok(nbar_nic_stat("n0", &before));
 	run_members(4, NULL, &yield, 200);
 	require_ok(nbar_nic_stat("n0", &after));
@@ -246,7 +238,6 @@ static void a_member_that_closes_is_named(void **state)
 	struct cluster c;
 	uint32_t ticket, who = 9;
 
-	(void)state;
 	cluster_start(&c, 3, NICS, "dissemination:2");
 	for (uint32_t r = 0; r < 3; r++)
 		require_ok(nbar_post(c.g[r], &ticket));
@@ -293,7 +284,6 @@ static void a_member_that_dies_is_named(void **state)
 	uint32_t ticket;
 	pid_t child;
 
-	(void)state;
 	assert_true(pipe(to) == 0 && pipe(from) == 0);
 	child = fork();
 	if (child == 0)
@@ -325,7 +315,6 @@ static void a_nic_that_is_stopped_ends_waits(void **state)
 	pthread_t thread;
 	void *rc;
 
-	(void)state;
 	own = inproc_start(2, NULL);
 	cluster_start(&c, 2, 2, NULL);
 	require(pthread_create(&thread, NULL, barrier_main, c.g[0]) == 0, "thread");

@@ -53,7 +53,6 @@ static void poll_wakes_when_a_barrier_completes(void **state)
 	uint32_t ticket;
 	int fd;
 
-	(void)state;
 	cluster_start(&c, 2, NICS, "pairwise");
 	fd = nbar_group_fd(c.g[0]);
 	require(fd >= 0 && nbar_group_fd(c.g[0]) == fd, "%s", nbar_error());
@@ -77,7 +76,6 @@ static void one_epoll_set_has_many_groups(void **state)
 	uint32_t ticket, done = 0;
 	int set = epoll_create1(EPOLL_CLOEXEC);
 
-	(void)state;
 	for (uint32_t i = 0; i < GROUPS; i++) {
 		struct epoll_event ev = { .events = EPOLLIN | EPOLLET, .data.u32 = i };
 
@@ -109,7 +107,6 @@ static void poll_wakes_when_a_member_leaves(void **state)
 	struct cluster c;
 	uint32_t ticket;
 
-	(void)state;
 	cluster_start(&c, 3, NICS, "pairwise");
 	require_ok(nbar_post(c.g[0], &ticket));
 	assert_int_equal(nbar_group_arm(c.g[0], ticket), -EINVAL); /* no descriptor yet */
@@ -131,7 +128,6 @@ static void a_descriptor_is_asked_for_first(void **state)
 	struct nbar_group *g;
 	struct cluster c;
 
-	(void)state;
 	cluster_start(&c, 2, NICS, "pairwise");
 	require_ok(nbar_post(c.g[0], NULL));
 	assert_int_equal(nbar_group_arm(c.g[0], 1), -EINVAL);
@@ -150,7 +146,6 @@ static void descriptors_have_a_limit(void **state)
 	struct nbar_endpoint endpoint;
 	struct nbar_port *port;
 
-	(void)state;
 	require_ok(nbar_open("n0", &port));
 	for (uint32_t i = 0; i <= NBAR_EVENTS_MAX; i++)
 		require_ok(nbar_group_open(port, &attr, &g[i], &endpoint));
@@ -174,7 +169,6 @@ static void connecting_in_parts_names_the_bad_rank(void **state)
 	struct nbar_port *port;
 	struct nbar_group *g, *one;
 
-	(void)state;
 	require_ok(nbar_open("n0", &port));
 	require_ok(nbar_group_open(port, &attr, &g, &all[0]));
 	for (uint32_t r = 1; r < SIZE; r++) {
@@ -217,7 +211,6 @@ static void an_abort_ends_all_waits(void **state)
 	pthread_t thread[3];
 	struct cluster c;
 
-	(void)state;
 	cluster_start(&c, 3, NICS, "pairwise");
 	/* Ranks 0 and 1 wait, two threads for rank 0; rank 2 never comes. */
 	nbar_group_set_wait(c.g[0], &block);
@@ -254,7 +247,6 @@ static void an_abort_wakes_poll(void **state)
 	struct cluster c;
 	uint32_t ticket;
 
-	(void)state;
 	cluster_start(&c, 2, NICS, "pairwise");
 	for (uint32_t r = 0; r < 2; r++)
 		require(nbar_group_fd(c.g[r]) >= 0, "%s", nbar_error());
@@ -270,7 +262,6 @@ static void what_completed_before_an_abort_stays_so(void **state)
 {
 	struct cluster c;
 
-	(void)state;
 	cluster_start(&c, 2, NICS, "pairwise");
 	for (uint32_t r = 0; r < 2; r++)
 		require_ok(nbar_post(c.g[r], NULL));
@@ -295,7 +286,6 @@ static void an_abort_frees_a_team(void **state)
 	pthread_t thread[2];
 	struct cluster c;
 
-	(void)state;
 	cluster_start(&c, 2, NICS, "pairwise");
 	require_ok(team_init(&team, 3, c.g[0])); /* the third thread never arrives */
 	for (uint32_t i = 0; i < 2; i++) {
@@ -325,7 +315,6 @@ static void structs_of_other_versions(void **state)
 	struct nbar_port *port, *other;
 	struct nbar_group *g;
 
-	(void)state;
 	require_ok(nbar_open("n0", &port));
 	require_ok(nbar_group_open(port, &newer.attr, &g, &endpoint));
 	require_ok(nbar_group_connect(g, &endpoint));
@@ -361,7 +350,6 @@ static void poll_wakes_when_the_nic_ends(void **state)
 	uint32_t ticket;
 	int rc;
 
-	(void)state;
 	require_ok(nbar_open("n0", &port));
 	for (attr.rank = 0; attr.rank < 2; attr.rank++)
 		require_ok(nbar_group_open(port, &attr, &g[attr.rank], &endpoint[attr.rank]));

@@ -55,7 +55,6 @@ static int fault_of(int fd)
 /* How often the library looks for a late reply (recv with MSG_DONTWAIT) depends on the machine, so
  * these calls never fail here. */
 ssize_t __real_recv(int fd, void *to, size_t size, int flags);
-ssize_t __wrap_recv(int fd, void *to, size_t size, int flags);
 ssize_t __wrap_recv(int fd, void *to, size_t size, int flags)
 {
 	return !(flags & MSG_DONTWAIT) && fails() ? fault_of(fd) : __real_recv(fd, to, size, flags);
@@ -93,7 +92,6 @@ WRAP_ALLOCATION(calloc, (size_t n, size_t size), (noted(n), size))
 WRAP_ALLOCATION(aligned_alloc, (size_t align, size_t size), (align, size))
 
 void __real_free(void *memory);
-void __wrap_free(void *memory);
 void __wrap_free(void *memory)
 {
 	allocated -= memory != NULL;
@@ -101,7 +99,6 @@ void __wrap_free(void *memory)
 }
 
 int __real_pthread_mutex_lock(pthread_mutex_t *lock);
-int __wrap_pthread_mutex_lock(pthread_mutex_t *lock);
 int __wrap_pthread_mutex_lock(pthread_mutex_t *lock)
 {
 	locked++;
@@ -109,7 +106,6 @@ int __wrap_pthread_mutex_lock(pthread_mutex_t *lock)
 }
 
 int __real_pthread_mutex_unlock(pthread_mutex_t *lock);
-int __wrap_pthread_mutex_unlock(pthread_mutex_t *lock);
 int __wrap_pthread_mutex_unlock(pthread_mutex_t *lock)
 {
 	locked--;
@@ -259,7 +255,6 @@ static void fail_each(int error)
 
 static void calls_are_refused(void **state)
 {
-	(void)state;
 	fail_each(ENOMEM);
 	fail_each(EACCES);
 }
@@ -267,19 +262,16 @@ static void calls_are_refused(void **state)
 /* EAGAIN: the time limit of the control socket has passed. */
 static void calls_take_too_long(void **state)
 {
-	(void)state;
 	fail_each(EAGAIN);
 }
 
 static void calls_are_interrupted(void **state)
 {
-	(void)state;
 	fail_each(EINTR);
 }
 
 static void connections_are_reset(void **state)
 {
-	(void)state;
 	fail_each(ECONNRESET);
 	fail_each(EPIPE);
 }
@@ -290,7 +282,6 @@ static void a_process_without_descriptors_is_told(void **state)
 	static const int error[] = { EMFILE, ENFILE, ENOMEM };
 	struct nbar_rep_nic_stat stat;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(error) / sizeof(error[0]); i++) {
 		fault.left = 1;
 		fault.error = error[i];
@@ -306,7 +297,6 @@ static void a_daemon_may_number_itself(void **state)
 	struct nbar_rep_nic_stat stat;
 	uint32_t n = 0;
 
-	(void)state;
 	fault.error = EPERM;
 	do {
 		fault.left = ++n;
@@ -328,7 +318,6 @@ static void a_fork_leaves_no_lock(void **state)
 	int status;
 	pid_t child;
 
-	(void)state;
 	require_ok(nbar_open("n0", &port));
 	require_ok(nbar_group_open(port, &attr, &g, &endpoint));
 	assert_int_equal(g->cell, 0);

@@ -28,7 +28,6 @@ static void descriptors_that_nobody_wanted_are_closed(void **state)
 	struct nbar_group *g;
 	uint32_t before = unit_descriptors();
 
-	(void)state;
 	/* This message carries the sender's credentials, and no descriptor. */
 	assert_int_equal(setsockopt(port.link.sock, SOL_SOCKET, SO_PASSCRED, &one, sizeof(one)), 0);
 	answer_by(NBAR_OP_GROUP_OPEN, 1, opened, NULL, 0);
@@ -52,7 +51,6 @@ static void without_room_for_a_descriptor(void **state)
 	struct nbar_group *g;
 	int rc;
 
-	(void)state;
 	open_groups(&g, 1);
 	answer_by(NBAR_OP_GROUP_EVENTS, 2, sizeof(struct nbar_reply), &nic_end, 1);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -97,7 +95,6 @@ static void several_descriptors_come_together(void **state)
 	struct rlimit limit, full;
 	int fd[3];
 
-	(void)state;
 	call.fd = fd;
 	call.nfd = 3;
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -184,7 +181,6 @@ static void refuse_events(struct nbar_group *g, int passed)
  */
 static void a_refusal_leaves_no_descriptor(void **state)
 {
-	(void)state;
 	with_and_without_stdin(refuse_events);
 }
 
@@ -206,7 +202,6 @@ static void abort_while_polled(struct nbar_group *g, int passed)
 /* The threads of this process that poll see an abort, although the NIC has not yet answered. */
 static void an_abort_wakes_poll_at_once(void **state)
 {
-	(void)state;
 	with_and_without_stdin(abort_while_polled);
 }
 
@@ -217,7 +212,6 @@ static void events_are_taken_in_portions(void **state)
 	struct nbar_group *g;
 	char byte;
 
-	(void)state;
 	open_groups(&g, 1);
 	g->runs = g->connected = true;
 	assert_int_equal(nbar_post(g, NULL), 0);

@@ -91,7 +91,6 @@ static struct nbar_hostnic_ops ops = {
 };
 
 void *__real_dlopen(const char *file, int flags);
-void *__wrap_dlopen(const char *file, int flags);
 void *__wrap_dlopen(const char *file, int flags)
 {
 	if (!fake.wraps)
@@ -101,7 +100,6 @@ void *__wrap_dlopen(const char *file, int flags)
 }
 
 void *__real_dlsym(void *library, const char *symbol);
-void *__wrap_dlsym(void *library, const char *symbol);
 void *__wrap_dlsym(void *library, const char *symbol)
 {
 	if (library != &ops)
@@ -111,7 +109,6 @@ void *__wrap_dlsym(void *library, const char *symbol)
 }
 
 int __real_getsockopt(int fd, int level, int name, void *value, socklen_t *size);
-int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *size);
 
 /* A process that listens may never accept, and never read: each call on the socket has a limit. */
 static void expect_limits(int fd)
@@ -128,7 +125,6 @@ static void expect_limits(int fd)
 }
 
 int __real_connect(int fd, const struct sockaddr *to, socklen_t size);
-int __wrap_connect(int fd, const struct sockaddr *to, socklen_t size);
 int __wrap_connect(int fd, const struct sockaddr *to, socklen_t size)
 {
 	if (!fake.wraps)
@@ -151,14 +147,12 @@ int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *size)
 }
 
 uid_t __real_geteuid(void);
-uid_t __wrap_geteuid(void);
 uid_t __wrap_geteuid(void)
 {
 	return fake.wraps ? OURS : __real_geteuid();
 }
 
 int __real_poll(struct pollfd *p, nfds_t n, int timeout);
-int __wrap_poll(struct pollfd *p, nfds_t n, int timeout);
 int __wrap_poll(struct pollfd *p, nfds_t n, int timeout)
 {
 	if (!fake.wraps)
@@ -177,7 +171,6 @@ int __wrap_poll(struct pollfd *p, nfds_t n, int timeout)
 
 static int setup(void **state)
 {
-	(void)state;
 	memset(&fake, 0, sizeof(fake));
 	fake.wraps = true;
 	ops.version = NBAR_HOSTNIC_VERSION;
@@ -203,7 +196,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	fake.wraps = false;
 	return 0;
 }
@@ -214,7 +206,6 @@ static void the_library_must_fit(void **state)
 {
 	struct nbar_port *p = NULL;
 
-	(void)state;
 	ops.version++;
 	expect(nbar_open("host:x", &p), ELIBBAD, "this program knows version 3");
 	assert_string_equal(fake.loaded, "libnbar-hostnic.so.0");
@@ -232,7 +223,6 @@ static void what_the_library_refuses_is_told(void **state)
 	struct nblib_link link;
 	uint32_t number;
 
-	(void)state;
 	fake.open = EINVAL;
 	expect(nbar_open("host:x", &p), EINVAL, "NIC host:x: the text of the library");
 	fake.open = 0;
@@ -275,7 +265,6 @@ static void a_share_is_of_the_same_user(void **state)
 
 	struct nbar_rep_nic_stat stat;
 
-	(void)state;
 	fake.open = ENOENT; /* the NIC is not in this process */
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		fake.connect = cases[i].connect;
@@ -324,7 +313,6 @@ static void a_socket_may_have_any_number(void **state)
 	int kept = dup(STDIN_FILENO), end[2], rc;
 	bool closed;
 
-	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, end), 0);
 	assert_int_equal(dup2(end[0], STDIN_FILENO), STDIN_FILENO);
 	rc = nblib_host_connect(&link, "host:x", NBLIB_SOCKET_ID_MAKE);
@@ -364,7 +352,6 @@ static void a_pass_brings_news(void **state)
 {
 	struct nbar_signal_in in;
 
-	(void)state;
 	assert_int_equal(nbar_post(&group, NULL), 0);
 	assert_int_equal(nbar_test(&group, 1), 0);
 	fake.look = complete_one;
@@ -387,7 +374,6 @@ static void the_last_process_runs_a_pass(void **state)
 	struct nbar_process_team procs;
 	uint32_t ticket;
 
-	(void)state;
 	assert_int_equal(nbar_process_team_init(&procs, 1), 0);
 	fake.look = complete_one;
 	assert_int_equal(nbar_process_team_post(&procs, &group, 0, &ticket), 0);
@@ -407,7 +393,6 @@ static void a_full_ring_runs_a_pass(void **state)
 {
 	const uint32_t word[NBAR_SIGNAL_WORDS] = { 1 };
 
-	(void)state;
 	group.is_signal = true;
 	group.npeer = 1;
 	/* As long as there is room, nobody reads how many messages the NIC has taken. */
@@ -429,7 +414,6 @@ static void must_not_run(void)
 
 static void a_nic_that_has_ended_runs_no_pass(void **state)
 {
-	(void)state;
 	assert_int_equal(nbar_post(&group, NULL), 0);
 	fake.look = must_not_run;
 	order_down_write(&port.link.down, NBLIB_GONE);
@@ -444,7 +428,6 @@ static void the_last_barrier_counts(void **state)
 {
 	int rc = 0;
 
-	(void)state;
 	port.link.host = NULL;
 	port.link.in_process = false;
 	assert_int_equal(nbar_post(&group, NULL), 0);
@@ -476,7 +459,6 @@ static void a_connection_that_fails_is_explained(void **state)
 	};
 	struct nbar_rep_nic_stat stat;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		fake.connect = cases[i].connect;
 		expect(nbar_nic_stat("/some/n3.sock", &stat), cases[i].error, cases[i].text);
@@ -496,7 +478,6 @@ static void a_listener_must_be_trusted(void **state)
 	static const char path[] = "/tmp/nbar-1234567/n0.sock";
 	struct nbar_rep_nic_stat stat;
 
-	(void)state;
 	fake.owner = OTHERS;
 	expect(nbar_nic_stat(path, &stat), EACCES,
 	       "NIC n0: /tmp/nbar-1234567/n0.sock belongs to uid 7, not to uid 1234567");
@@ -535,7 +516,6 @@ static void why_a_nic_does_not_run(void **state)
 	const pid_t child = stopped_process();
 	char text[256];
 
-	(void)state;
 	group.life_mute = 2000 * MS;
 	assert_int_equal(nbar_nic_why(&group, text, sizeof(text)), 0); /* it has no daemon */
 	port.link.host = NULL;

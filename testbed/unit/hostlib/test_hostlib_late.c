@@ -12,7 +12,6 @@ static void the_request_fails_alone(void **state)
 {
 	struct nbar_group *g, *other;
 
-	(void)state;
 	answer(NBAR_OP_GROUP_OPEN, 1, 0, 3);
 	assert_int_equal(open_group(&g), 0);
 	g->runs = g->connected = true;
@@ -30,7 +29,6 @@ static void a_late_group_is_closed(void **state)
 {
 	struct nbar_group *g;
 
-	(void)state;
 	assert_int_equal(open_group(&g), -ETIME);
 	heard(NBAR_OP_GROUP_OPEN, 1);
 	answer(NBAR_OP_GROUP_OPEN, 1, 0, 5);
@@ -54,7 +52,6 @@ static void a_link_that_is_down_takes_no_late_reply(void **state)
 {
 	struct nbar_group *g;
 
-	(void)state;
 	assert_int_equal(open_group(&g), -ETIME);
 	heard(NBAR_OP_GROUP_OPEN, 1);
 	answer(NBAR_OP_GROUP_OPEN, 1, 0, 5);
@@ -70,7 +67,6 @@ static void a_late_refusal_is_dropped(void **state)
 	const struct nbar_share share = { .cell = 9, .size = 1 };
 	struct nbar_group *g;
 
-	(void)state;
 	assert_int_equal(open_group(&g), -ETIME);
 	answer(NBAR_OP_GROUP_OPEN, 1, -ENOSPC, 0);
 	answer(NBAR_OP_GROUP_OPEN, 2, 0, 6);
@@ -94,7 +90,6 @@ static void a_late_attachment_is_closed(void **state)
 	const struct nbar_share share = { .cell = 9, .rank = 0, .size = 1 };
 	struct nbar_group *g;
 
-	(void)state;
 	assert_int_equal(nbar_group_attach(&port, &share, &g), -ETIME);
 	heard(NBAR_OP_GROUP_ATTACH, 1);
 	answer(NBAR_OP_GROUP_ATTACH, 1, 0, 0);
@@ -110,7 +105,6 @@ static void a_connect_without_an_answer_is_not_tried_again(void **state)
 	struct nbar_group *g;
 	struct nbar_endpoint endpoint = { .byte = { 0 } };
 
-	(void)state;
 	answer(NBAR_OP_GROUP_OPEN, 1, 0, 3);
 	assert_int_equal(open_group(&g), 0);
 	heard(NBAR_OP_GROUP_OPEN, 1);
@@ -140,7 +134,6 @@ static void a_late_reply_comes_before_the_next(void **state)
 	struct nbar_group *g;
 	pthread_t thread;
 
-	(void)state;
 	assert_int_equal(open_group(&g), -ETIME);
 	setsockopt(port.link.sock, SOL_SOCKET, SO_RCVTIMEO, &forever, sizeof(forever));
 	assert_int_equal(pthread_create(&thread, NULL, answer_both, NULL), 0);
@@ -154,7 +147,6 @@ static void a_number_of_no_request_is_nonsense(void **state)
 {
 	struct nbar_group *g;
 
-	(void)state;
 	answer(NBAR_OP_GROUP_OPEN, 2, 0, 6);
 	assert_int_equal(open_group(&g), -EPROTO);
 	answer(NBAR_OP_GROUP_OPEN, 0, 0, 6); /* a NIC of a version without numbers */
@@ -166,7 +158,6 @@ static void a_late_reply_that_comes_twice(void **state)
 {
 	struct nbar_group *g;
 
-	(void)state;
 	assert_int_equal(open_group(&g), -ETIME);
 	for (uint32_t i = 0; i < 2; i++)
 		answer(NBAR_OP_GROUP_OPEN, 1, -EBUSY, 0);
@@ -185,7 +176,6 @@ static void too_many_unanswered(void **state)
 	struct nbar_group *g[3], *more;
 	uint32_t seq = 0;
 
-	(void)state;
 	for (uint32_t i = 0; i < 3; i++) {
 		answer(NBAR_OP_GROUP_OPEN, ++seq, 0, i);
 		assert_int_equal(open_group(&g[i]), 0);
@@ -229,7 +219,6 @@ static void too_many_closes_end_the_port(void **state)
 	enum { GROUPS = NBLIB_LATE_MAX + 6 };
 	struct nbar_group *g[GROUPS];
 
-	(void)state;
 	open_groups(g, GROUPS);
 	for (uint32_t i = 0; i < GROUPS; i++)
 		nbar_group_close(g[i]);
@@ -245,7 +234,6 @@ static void a_close_that_does_not_fit_ends_the_port(void **state)
 	struct nbar_group *g[GROUPS];
 	uint32_t sent;
 
-	(void)state;
 	open_groups(g, GROUPS);
 	setsockopt(port.link.sock, SOL_SOCKET, SO_SNDBUF, &least, sizeof(least));
 	setsockopt(port.link.sock, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
@@ -264,7 +252,6 @@ static void a_late_group_that_cannot_be_closed_ends_the_port(void **state)
 	struct nbar_group *g;
 	char byte[sizeof(struct nbar_request)] = { 0 };
 
-	(void)state;
 	assert_int_equal(open_group(&g), -ETIME);
 	heard(NBAR_OP_GROUP_OPEN, 1);
 	answer(NBAR_OP_GROUP_OPEN, 1, 0, 5);
@@ -281,7 +268,6 @@ static void a_nic_that_ends_is_missed(void **state)
 {
 	struct nbar_group *g;
 
-	(void)state;
 	assert_int_equal(open_group(&g), -ETIME);
 	answer(NBAR_OP_GROUP_OPEN, 1, 0, 5);
 	assert_false(nblib_link_look(&port.link));
@@ -299,7 +285,6 @@ static void requests_without_a_waiting_thread(void **state)
 	struct nblib_call open = { .op = NBAR_OP_GROUP_OPEN,
 				   .body = { { &request, sizeof(request) } } };
 
-	(void)state;
 	assert_int_equal(nblib_link_start(&port.link, &open), 0);
 	heard(NBAR_OP_GROUP_OPEN, 1);
 	answer(NBAR_OP_GROUP_OPEN, 1, 0, 5);

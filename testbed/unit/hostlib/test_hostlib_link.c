@@ -28,7 +28,6 @@ static void a_reset_hides_no_late_reply(void **state)
 {
 	struct nbar_group *g;
 
-	(void)state;
 	assert_int_equal(open_group(&g), -ETIME);
 	answer(NBAR_OP_GROUP_OPEN, 1, 0, 5);
 	answer(NBAR_OP_GROUP_OPEN, 3, 0, 6);
@@ -69,7 +68,6 @@ static void an_abort_is_sent_when_memory_is_there(void **state)
 {
 	struct nbar_group *g;
 
-	(void)state;
 	open_groups(&g, 1);
 	g->runs = g->connected = true;
 	assert_int_equal(nbar_post(g, NULL), 0);
@@ -100,7 +98,6 @@ static void *abort_main(void *arg)
 }
 
 int __real_nblib_link_start(struct nblib_link *l, struct nblib_call *call);
-int __wrap_nblib_link_start(struct nblib_link *l, struct nblib_call *call);
 int __wrap_nblib_link_start(struct nblib_link *l, struct nblib_call *call)
 {
 	static bool again;
@@ -123,7 +120,6 @@ static void an_abort_that_another_thread_cannot_send(void **state)
 {
 	struct nbar_group *g;
 
-	(void)state;
 	open_groups(&g, 1);
 	g->runs = g->connected = true;
 	other_abort.group = g;
@@ -142,7 +138,6 @@ static void a_reset_that_stays_ends_the_port(void **state)
 {
 	struct nbar_group *g;
 
-	(void)state;
 	answer(NBAR_OP_GROUP_OPEN, 1, 0, 5);
 	fails.receives = 2;
 	assert_int_equal(open_group(&g), -ENETDOWN);
@@ -154,7 +149,6 @@ static void numbers_wrap(void **state)
 {
 	struct nbar_group *g;
 
-	(void)state;
 	port.link.seq = UINT32_MAX - 1;
 	answer(NBAR_OP_GROUP_OPEN, UINT32_MAX, 0, 5);
 	assert_int_equal(open_group(&g), 0);
@@ -169,7 +163,6 @@ static void a_socket_that_is_full(void **state)
 {
 	struct nblib_call call = abort_call();
 
-	(void)state;
 	fails.sends = 2;
 	fails.send_error = EAGAIN;
 	assert_int_equal(nblib_link_start(&port.link, &call), -EAGAIN);
@@ -184,7 +177,6 @@ static void an_interrupted_send(void **state)
 {
 	struct nbar_group *g;
 
-	(void)state;
 	answer(NBAR_OP_GROUP_OPEN, 1, 0, 3);
 	fails.sends = 2;
 	fails.send_error = EINTR;
@@ -199,7 +191,6 @@ static void the_longest_request(void **state)
 	struct nblib_call call = abort_call();
 	size_t length = sizeof(struct nbar_request) + call.body[0].iov_len;
 
-	(void)state;
 	call.body[1] = (struct iovec){ (void *)(uintptr_t)byte, NBAR_MESSAGE_MAX - length };
 	assert_int_equal(nblib_link_start(&port.link, &call), 0);
 	assert_int_equal(heard(NBAR_OP_GROUP_ABORT, 1).head.length, NBAR_MESSAGE_MAX);
@@ -215,7 +206,6 @@ static void a_request_that_cannot_be_sent_ends_the_port(void **state)
 {
 	struct nbar_group *g;
 
-	(void)state;
 	fails.sends = 1;
 	fails.send_error = EIO;
 	assert_int_equal(open_group(&g), -ENETDOWN);
@@ -229,7 +219,6 @@ static void closed_groups_leave_no_memory(void **state)
 	size_t before = 0;
 	struct nbar_group *g;
 
-	(void)state;
 	for (uint32_t i = 0; i < 2 * GROUPS; i++) {
 		if (i == GROUPS)
 			before = mallinfo2().uordblks;
@@ -248,7 +237,6 @@ static void the_child_of_a_fork_takes_no_lock(void **state)
 {
 	struct nblib_call call = connect_call();
 
-	(void)state;
 	assert_int_equal(pthread_mutex_trylock(&port.link.lock), 0);
 	order_down_write(&port.link.down, NBLIB_FORKED);
 	assert_int_equal(nblib_link_call(&port.link, &call), -ENETDOWN);
@@ -264,7 +252,6 @@ static void a_group_has_the_policy_of_the_environment(void **state)
 	const struct nbar_share share = { .cell = 9, .size = 1 };
 	struct nbar_group *g;
 
-	(void)state;
 	setenv("NBAR_WAIT", "0,5,1", 1);
 	answer(NBAR_OP_GROUP_OPEN, 1, 0, 3);
 	assert_int_equal(open_group(&g), 0);
@@ -281,7 +268,6 @@ static void a_statistic_may_be_empty(void **state)
 	struct nbar_group_stat stat, none;
 	uint32_t index = 1;
 
-	(void)state;
 	memset(&stat, 0xff, sizeof(stat));
 	memset(&none, 0, sizeof(none));
 	answer_by(NBAR_OP_GROUP_LATENCY, 1, length, NULL, 0);
@@ -297,7 +283,6 @@ static void a_late_reply_has_the_op_of_its_request(void **state)
 {
 	struct nbar_group *g;
 
-	(void)state;
 	assert_int_equal(open_group(&g), -ETIME);
 	answer(NBAR_OP_GROUP_CONNECT, 1, 0, 0);
 	assert_int_equal(open_group(&g), -EPROTO);
@@ -309,7 +294,6 @@ static void a_late_reply_that_is_cut_closes_nothing(void **state)
 {
 	struct nbar_group *g;
 
-	(void)state;
 	assert_int_equal(open_group(&g), -ETIME);
 	heard(NBAR_OP_GROUP_OPEN, 1);
 	answer_by(NBAR_OP_GROUP_OPEN, 1, sizeof(struct nbar_reply), NULL, 0);
@@ -323,7 +307,6 @@ static void a_reply_is_not_longer_than_its_op_says(void **state)
 {
 	struct nblib_call call = connect_call();
 
-	(void)state;
 	answer_by(NBAR_OP_GROUP_CONNECT, 1, CONNECTED + 1, NULL, 0);
 	assert_int_equal(nblib_link_call(&port.link, &call), -EPROTO);
 	answer_by(NBAR_OP_GROUP_CONNECT, 2, CONNECTED, NULL, 0);
@@ -334,7 +317,6 @@ static void a_cell_has_one_group(void **state)
 {
 	struct nbar_group *g, *other;
 
-	(void)state;
 	answer(NBAR_OP_GROUP_OPEN, 1, 0, 5);
 	assert_int_equal(open_group(&g), 0);
 	answer(NBAR_OP_GROUP_OPEN, 2, 0, 5);
@@ -351,7 +333,6 @@ static void large_groups_have_room_for_their_peers(void **state)
 	const uint32_t *peer;
 	struct nbar_group *g;
 
-	(void)state;
 	answer(NBAR_OP_GROUP_OPEN, 1, 0, 5);
 	assert_int_equal(nbar_group_open(&port, &attr, &g, &endpoint), 0);
 	assert_int_equal(nbar_group_peers(g, &peer), 0);
@@ -373,7 +354,6 @@ static void the_shortest_reply(void **state)
 {
 	struct nbar_group *g;
 
-	(void)state;
 	assert_int_equal(send(nic_end, "!", 1, 0), 1);
 	assert_int_equal(open_group(&g), -EPROTO);
 	assert_non_null(strstr(nbar_error(), "is no NIC of nbar"));
@@ -395,7 +375,6 @@ static void look_at_the_limit(void)
  * interrupted read. */
 static void a_link_ends_once(void **state)
 {
-	(void)state;
 	close(nic_end);
 	nic_end = -1;
 	fails.reads = 2;
@@ -410,7 +389,6 @@ static void a_link_ends_once(void **state)
 /* A daemon that does not close its end is not waited for again. */
 static void an_end_is_not_waited_for_twice(void **state)
 {
-	(void)state;
 	fails.reads = 2;
 	fails.error = EAGAIN;
 	nblib_link_end(&port.link);
@@ -445,7 +423,6 @@ static void a_full_list_is_waited_for(void **state)
 	struct nblib_call call = abort_call();
 	struct nbar_group *g;
 
-	(void)state;
 	fill_the_list(&call);
 	fails.wait = answer_the_first;
 	assert_int_equal(open_group(&g), 0);
@@ -485,7 +462,6 @@ static void a_connect_without_memory_is_tried_again(void **state)
 	struct nbar_endpoint endpoint = { .byte = { 0 } };
 	struct nbar_group *g;
 
-	(void)state;
 	open_groups(&g, 1);
 	fails.sends = 1;
 	fails.send_error = ENOMEM;

@@ -38,7 +38,6 @@ static void names_are_checked(void **state)
 	char longer[200];
 	int lowest = lowest_free();
 
-	(void)state;
 	memset(longer, 'x', sizeof(longer));
 	longer[sizeof(longer) - 1] = 0;
 	expect(nbar_open("", &port), -EINVAL, "1 to 31 characters");
@@ -75,7 +74,6 @@ static void the_run_directory_has_a_rule(void **state)
 	char text[64];
 	struct nbar_port *port;
 
-	(void)state;
 	setenv("NBAR_RUN_DIR", "/tmp/there-is-none", 1);
 	expect(nbar_open("q7", &port), -ENOENT, "no NIC q7 at /tmp/there-is-none/q7.sock: ");
 	expect(nbar_open("q7:3", &port), -ENOENT, "`nbar-nicd --nic name=q7`");
@@ -116,7 +114,6 @@ static void what_is_no_daemon_is_told(void **state)
 	struct nbar_rep_nic_stat stat;
 	struct nbar_port *port;
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s/x.sock", inproc_run_dir(nics));
 	int fd = socket_at(path, SOCK_SEQPACKET, false);
 
@@ -139,7 +136,6 @@ static void another_user_is_no_nic_of_ours(void **state)
 	char dir[32], path[48];
 	int fd, rc;
 
-	(void)state;
 	if (geteuid() != 0)
 		skip(); /* root can become two other users */
 	snprintf(dir, sizeof(dir), "/tmp/nbar-%u", VICTIM);
@@ -177,7 +173,6 @@ static void a_port_has_one_owner(void **state)
 	struct nbar_port *port[NBAR_PORTS_MAX], *other;
 	char path[128];
 
-	(void)state;
 	require_ok(nbar_open("n1:0", &port[0]));
 	assert_int_equal(port[0]->number, 0);
 	nbar_close(port[0]);
@@ -208,7 +203,6 @@ static void a_port_stays_with_the_parent(void **state)
 	int status;
 	pid_t child;
 
-	(void)state;
 	cluster_start(&c, 2, 2, NULL);
 	require_ok(nbar_post(c.g[0], &ticket));
 	end.fd = nbar_group_fd(c.g[0]);
@@ -244,7 +238,6 @@ static void bad_groups_are_refused(void **state)
 	struct nbar_port *port;
 	struct nbar_endpoint endpoint;
 
-	(void)state;
 	require_ok(nbar_open("n0", &port));
 	a.size = 0;
 	expect(nbar_group_open(port, &a, &g, &endpoint), -ERANGE, "size 0");
@@ -283,7 +276,6 @@ static void a_bad_endpoint_can_be_mended(void **state)
 	struct nbar_endpoint saved;
 	struct cluster c;
 
-	(void)state;
 	cluster_open(&c, 4, 2, "dissemination:3");
 	expect(nbar_post(c.g[0], NULL), -ENOTCONN, "nbar_group_connect");
 	assert_int_equal(nbar_group_peers(c.g[0], &ranks), 3);
@@ -312,7 +304,6 @@ static void many_peers_connect_in_several_messages(void **state)
 	struct nbar_port *port;
 	struct nbar_group *g;
 
-	(void)state;
 	require_ok(nbar_open("n0", &port));
 	require_ok(nbar_group_open(port, &attr, &g, &endpoint[1]));
 	assert_int_equal(nbar_group_peers(g, &ranks), SIZE - 1);
@@ -348,7 +339,6 @@ static void monitors_see_all_groups(void **state)
 	struct nbar_endpoint endpoint;
 	uint32_t n = 0;
 
-	(void)state;
 	require_ok(nbar_open("n2", &port));
 	for (uint32_t i = 0; i < 200; i++) {
 		require_ok(nbar_group_open(port, &attr, &g, &endpoint));

@@ -26,7 +26,6 @@ static void alone_it_spins(void **state)
 {
 	const uint64_t prompt[] = { 0, 100, 300, 1200, 1900 };
 
-	(void)state;
 	for (uint32_t i = 0; i < 5; i++) {
 		struct nbar_pace p = { 0 };
 
@@ -40,7 +39,6 @@ static void among_others_it_yields(void **state)
 {
 	const uint64_t late[] = { 2100, 9000, 4000000 };
 
-	(void)state;
 	for (uint32_t i = 0; i < 3; i++) {
 		struct nbar_pace p = { 0 };
 
@@ -54,7 +52,6 @@ static void late_is_relative(void **state)
 {
 	struct nbar_pace p = { 0 };
 
-	(void)state;
 	yields_in(&p, ROUNDS, 350);
 	assert_in_range(yields_in(&p, ROUNDS, 1200), ROUNDS - NBAR_PACE_BURST_MAX, ROUNDS);
 	/* A clock with a coarse grain says 0 sometimes. */
@@ -68,7 +65,6 @@ static void it_follows(void **state)
 {
 	struct nbar_pace p = { 0 };
 
-	(void)state;
 	for (uint32_t i = 0; i < 100; i++) {
 		yields_in(&p, 1000, 1200);
 		assert_true(nbar_pace_is_alone(&p));
@@ -86,7 +82,6 @@ static void it_learns_that_some_are_prompt(void **state)
 	struct nbar_pace p = { 0 };
 	uint32_t spins = 0, yields = 0;
 
-	(void)state;
 	for (uint32_t i = 0; i < ROUNDS; i++) {
 		if (nbar_pace_spins(&p))
 			spins++;
@@ -102,7 +97,6 @@ static void it_forgets_a_chance(void **state)
 	struct nbar_pace p = { 0 };
 	uint32_t yields = 0;
 
-	(void)state;
 	for (uint32_t i = 0; i < ROUNDS; i++)
 		if (!nbar_pace_spins(&p))
 			nbar_pace_yielded(&p, yields++ % 100 == 99 ? 50000 : 1200);
@@ -128,7 +122,6 @@ static void it_returns_where_others_run_too(void **state)
 	struct nbar_pace p = { 0 };
 	uint32_t returns = 0;
 
-	(void)state;
 	for (uint32_t step = 0; step <= NBAR_PACE_TRY_STEPS + 2; step++) {
 		uint32_t power = step < NBAR_PACE_TRY_STEPS ? step : NBAR_PACE_TRY_STEPS;
 		uint32_t n = NBAR_PACE_TRY_LATE << 2 * power, at = 0;
@@ -162,7 +155,6 @@ static void alone_it_stays(void **state)
 {
 	struct nbar_pace p = { 0 };
 
-	(void)state;
 	for (uint32_t i = 0; i < 100 * ROUNDS; i++)
 		if (!nbar_pace_spins(&p))
 			assert_false(nbar_pace_yielded(&p, 1200));

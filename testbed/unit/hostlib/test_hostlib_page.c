@@ -26,7 +26,6 @@ static int setup(void **state)
 {
 	int sv[2];
 
-	(void)state;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sv) < 0)
 		return -1;
 	daemon_end = sv[1];
@@ -48,7 +47,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	close(port.link.sock);
 	if (daemon_end >= 0)
 		close(daemon_end);
@@ -67,7 +65,6 @@ static void posting_writes_one_word(void **state)
 	static struct nbar_page expected;
 	uint32_t ticket;
 
-	(void)state;
 	for (uint32_t i = 1; i <= 3; i++) {
 		assert_int_equal(nbar_post(&group, &ticket), 0);
 		assert_int_equal(ticket, i);
@@ -94,7 +91,6 @@ static void a_status_is_told_in_words(void **state)
 		{ UINT32_MAX, -EPROTO, "4294967295" },
 	};
 
-	(void)state;
 	for (uint32_t i = 1; i <= 6; i++)
 		assert_int_equal(nbar_post(&group, NULL), 0);
 	page.completion[CELL].failed_rank = 42;
@@ -132,7 +128,6 @@ static void epochs_wrap(void **state)
 	struct group_stats stats;
 	uint32_t ticket, who;
 
-	(void)state;
 	group.posted = start;
 	complete((uint32_t)start, 0);
 	for (uint32_t i = 1; i <= 6; i++) {
@@ -160,7 +155,6 @@ static void a_list_of_late_ranks_is_bounded(void **state)
 {
 	uint32_t who[32] = { [2] = 9, [NBAR_STRAGGLERS_MAX] = 9 };
 
-	(void)state;
 	for (uint32_t i = 0; i < NBAR_STRAGGLERS_MAX; i++)
 		page.completion[CELL].straggler[i] = 100 + i;
 	page.completion[CELL].nstragglers = 4000000000u;
@@ -191,7 +185,6 @@ static void reasons_are_told(void **state)
 	uint16_t why[NBAR_STRAGGLERS_MAX];
 	uint32_t who[NBAR_STRAGGLERS_MAX];
 
-	(void)state;
 	for (uint32_t i = 0; i < 5; i++) {
 		c->straggler[i] = i;
 		/* 256 << 4 units of 2^20 ns: 4.3 s */
@@ -221,7 +214,6 @@ static void a_nic_that_does_not_run_is_told(void **state)
 {
 	bool told = false;
 
-	(void)state;
 	page.life = 7;
 	assert_int_equal(nbar_post(&group, NULL), 0);
 	for (uint32_t i = 0; i < 600 && !told; i++) {
@@ -240,7 +232,6 @@ static void a_nic_that_does_not_run_is_told(void **state)
 /* nbar_barrier does not wait for ever for a NIC that does not run. */
 static void waiting_without_limit_ends_when_the_nic_stands_still(void **state)
 {
-	(void)state;
 	page.life = 7;
 	assert_int_equal(nbar_post(&group, NULL), 0);
 	nblib_life_look(&group, nblib_now_ns());
@@ -252,7 +243,6 @@ static void waiting_without_limit_ends_when_the_nic_stands_still(void **state)
 /* The end of the daemon explains why it shows no sign of life. */
 static void a_daemon_that_has_ended_is_not_called_silent(void **state)
 {
-	(void)state;
 	page.life = 7;
 	assert_int_equal(nbar_post(&group, NULL), 0);
 	nblib_life_look(&group, nblib_now_ns());
@@ -274,7 +264,6 @@ static void a_nic_that_goes_on_is_waited_for(void **state)
 	pthread_t thread;
 	void *rc;
 
-	(void)state;
 	page.life = 7;
 	assert_int_equal(nbar_post(&group, NULL), 0);
 	nblib_life_look(&group, nblib_now_ns());
@@ -302,7 +291,6 @@ static void a_team_waits_for_a_nic_that_stands_still(void **state)
 	pthread_t thread;
 	void *rc;
 
-	(void)state;
 	assert_int_equal(team_init(&team, 1, &group), 0);
 	page.life = 7;
 	nblib_life_look(&group, nblib_now_ns());
@@ -323,7 +311,6 @@ static void a_look_of_before_counts_nothing(void **state)
 {
 	uint64_t now = nblib_now_ns();
 
-	(void)state;
 	page.life = 7;
 	nblib_life_look(&group, now);
 	for (uint32_t i = 0; i < 1000; i++)
@@ -350,7 +337,6 @@ static void looks_add_up(void **state)
 		{ 0, 9700, 0 },          { 0, 9800, 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(look) / sizeof(look[0]); i++) {
 		page.life = look[i].life;
 		nblib_life_look(&group, look[i].now_ms * 1000000);
@@ -365,7 +351,6 @@ static void a_sleeper_asks(void **state)
 	pthread_t thread;
 	void *rc;
 
-	(void)state;
 	group.wait = (struct nbar_wait_policy){ 0, 0, 1 };
 	assert_int_equal(nbar_post(&group, NULL), 0);
 	assert_int_equal(nbar_post(&group, NULL), 0);
@@ -420,7 +405,6 @@ static void testing_alone_notices_too(void **state)
 {
 	int rc = 0;
 
-	(void)state;
 	assert_int_equal(nbar_post(&group, NULL), 0);
 	for (uint32_t i = 0; i < 1000; i++)
 		assert_int_equal(nbar_test(&group, 1), 0);
@@ -437,7 +421,6 @@ static void a_reply_under_way_disturbs_nobody(void **state)
 {
 	char byte = 'x';
 
-	(void)state;
 	assert_int_equal(send(daemon_end, &byte, 1, 0), 1);
 	assert_false(nblib_link_look(&port.link));
 	assert_int_equal(recv(port.link.sock, &byte, 1, MSG_DONTWAIT), 1);
@@ -465,7 +448,6 @@ static void policies_come_from_the_environment(void **state)
 	};
 	struct nbar_wait_policy p;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
 		setenv("NBAR_WAIT", good[i].text, 1);
 		assert_int_equal(nblib_wait_default(&p), 0);

@@ -68,7 +68,6 @@ static void a_team_posts_and_tests(void **state)
 	struct nbar_group *const none[2] = { NULL };
 	struct cluster c;
 
-	(void)state;
 	run_phases(none, 1);
 	cluster_start(&c, 2, NICS, "pairwise");
 	run_phases(c.g, 2);
@@ -82,7 +81,6 @@ static void a_team_in_phases_sees_a_failure(void **state)
 	uint32_t ticket;
 	int rc;
 
-	(void)state;
 	cluster_start(&c, 2, NICS, "pairwise");
 	require_ok(team_init(&team, 2, c.g[0]));
 	require_ok(nbar_team_post(&team, 0, &ticket));
@@ -104,7 +102,6 @@ static void only_one_kind_has_phases(void **state)
 	uint32_t ticket;
 	size_t bytes;
 
-	(void)state;
 	require_ok(nbar_team_size("mcs", 2, &bytes));
 	team = aligned_alloc(128, bytes);
 	require_ok(nbar_team_init(team, bytes, &attr));

@@ -18,7 +18,6 @@
 
 static void errors_have_the_numbers_of_this_system(void **state)
 {
-	(void)state;
 #define SAME(name, number) assert_int_equal(nblib_errno(-number), -name);
 	NBAR_ERRORS(SAME)
 #undef SAME
@@ -38,7 +37,6 @@ static void a_link_that_is_down_is_told(void **state)
 	struct cluster c, s;
 	uint32_t ticket;
 
-	(void)state;
 	for (uint32_t down = NBLIB_GONE; down <= NBLIB_FORKED; down++) {
 		cluster_start(&c, 2, 1, "pairwise");
 		cluster_start(&s, 2, 1, "signal");
@@ -67,7 +65,6 @@ static void a_group_must_be_connected(void **state)
 	struct cluster c;
 	uint32_t ticket = 0;
 
-	(void)state;
 	cluster_open(&c, 2, 1, "pairwise");
 	require_ok(nbar_process_team_init(&procs, 1));
 	require_error(nbar_process_team_post(&procs, c.g[0], 0, &ticket), ENOTCONN);
@@ -87,7 +84,6 @@ static void an_attached_process_gets_no_fd(void **state)
 	struct nbar_share share, again;
 	struct cluster c;
 
-	(void)state;
 	cluster_start(&c, 2, 1, "pairwise");
 	nbar_group_share(c.g[0], &share);
 	require_ok(nbar_attach("n0", &share, &port));

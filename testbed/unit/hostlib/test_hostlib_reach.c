@@ -42,7 +42,6 @@ static void daemon_nics(void **state)
 	struct cluster c;
 	uint32_t ticket;
 
-	(void)state;
 	cluster_open(&c, 6, 3, "dissemination:2");
 	expect(nbar_group_reach(c.g[0], SECOND), -ENOTCONN, "not connected");
 	require_ok(nbar_group_connect(c.g[0], c.endpoint));
@@ -71,7 +70,6 @@ static void nothing_arrives(void **state)
 	struct inproc *p = inproc_start(2, &config);
 	struct cluster c;
 
-	(void)state;
 	inproc_set_loss(p, 100);
 	cluster_start(&c, 2, 2, "dissemination:1");
 	expect(nbar_group_reach(c.g[0], 20 * MS), -EHOSTUNREACH,
@@ -93,7 +91,6 @@ static void nobody_to_ask(void **state)
 	struct nbar_group *g, *one;
 	struct nbar_port *port;
 
-	(void)state;
 	require_ok(nbar_open("n0", &port));
 	require_ok(nbar_group_open(port, &attr, &g, &endpoint));
 	expect(nbar_group_reach(g, SECOND), -EINVAL, "only the process that opened a group");
@@ -137,7 +134,6 @@ static void in_process_udp(void **state)
 	struct cluster c;
 	uint32_t ticket;
 
-	(void)state;
 	in_process("wire=udp,bind=127.0.0.1:0");
 	/* The address in the endpoint address is one where nobody is. */
 	open_pair("wire=udp,bind=127.0.0.1:0", &c);
@@ -156,7 +152,6 @@ static void in_process_shm(void **state)
 {
 	char wire[64], folder[] = "/tmp/nbar-reach-XXXXXX";
 
-	(void)state;
 	assert_non_null(mkdtemp(folder));
 	snprintf(wire, sizeof(wire), "wire=shm,dir=%s", folder);
 	in_process(wire);

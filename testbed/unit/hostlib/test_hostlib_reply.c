@@ -53,7 +53,6 @@ static bool frees_stdin; /* before a reply with a descriptor */
 static const char *is; /* what the descriptors are; NULL: what the kernel says */
 
 ssize_t __real_readlink(const char *path, char *out, size_t size);
-ssize_t __wrap_readlink(const char *path, char *out, size_t size);
 ssize_t __wrap_readlink(const char *at, char *out, size_t size)
 {
 	size_t n = is ? strlen(is) : 0;
@@ -208,14 +207,12 @@ static void expect_open(int error, const char *text)
 
 static void a_good_answer_opens(void **state)
 {
-	(void)state;
 	say_port();
 	expect_open(0, "");
 }
 
 static void replies_are_checked(void **state)
 {
-	(void)state;
 	say_port()->head.magic ^= 1;
 	expect_open(-EPROTO, "NIC fake: what answers at /tmp/nbar-reply-");
 	say_port()->head.version = NBAR_ABI_VERSION + 1;
@@ -251,7 +248,6 @@ static void a_refusal_is_passed_on(void **state)
 	static const int error[] = { ENOSPC, EPERM };
 	struct answer *a = say(NBAR_OP_PORT_OPEN, 0);
 
-	(void)state;
 	a->head.status = -EBUSY;
 	strcpy(a->head.text, "no room in the inn");
 	expect_open(-EBUSY, "no room in the inn");
@@ -276,7 +272,6 @@ static void a_descriptor_may_be_0(void **state)
 	int kept = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
 	bool closed = true;
 
-	(void)state;
 	if (kept < 0)
 		skip();
 	for (int is_page = 0; is_page <= 1; is_page++) {
@@ -297,7 +292,6 @@ static void a_descriptor_may_be_0(void **state)
  * sent. */
 static void a_refused_client_gets_the_reason(void **state)
 {
-	(void)state;
 	for (manner = DOES_NOT_WAIT; manner != READS; manner--) {
 		struct answer *a = say((enum nbar_op)0, 0);
 
@@ -323,7 +317,6 @@ static void pages_are_checked(void **state)
 	};
 	char file[] = "/tmp/nbar-reply-XXXXXX";
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct answer *a = say_port();
 
@@ -377,7 +370,6 @@ static void completions_beside_the_page_are_mapped(void **state)
 	int status = -1, start;
 	pid_t child;
 
-	(void)state;
 	say(NBAR_OP_GROUP_OPEN, sizeof(answer[1].body.group))->body.group.cell = 5;
 	is = KERNEL_MAP;
 	daemon_start();
@@ -417,7 +409,6 @@ static void completions_are_checked(void **state)
 	static const char why[] = "NIC " NIC_NAME ": it passed no map of the kernel";
 	struct answer *a;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
 		say_kernel_port();
 		is = others[i];
@@ -461,7 +452,6 @@ static void groups_are_checked(void **state)
 	};
 	const struct nbar_group_attr attr = { .rank = 1, .size = 2 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct nbar_port *port;
 		struct nbar_group *g = NULL;
@@ -492,7 +482,6 @@ static void a_connect_that_lacks_peers_is_an_error(void **state)
 	struct nbar_group *g;
 	struct nbar_endpoint endpoint;
 
-	(void)state;
 	say_port();
 	say(NBAR_OP_GROUP_OPEN, sizeof(answer[1].body.group));
 	say(NBAR_OP_GROUP_CONNECT, sizeof(answer[2].body.connect))->body.connect.missing = 3;
@@ -525,7 +514,6 @@ static void statistics_are_checked(void **state)
 	struct answer *a = say(NBAR_OP_NIC_STAT, sizeof(a->body.stat));
 	uint32_t n = 0;
 
-	(void)state;
 	memset(&a->body.stat, 'x', sizeof(a->body.stat));
 	daemon_start();
 	assert_int_equal(nbar_nic_stat(path, &stat), 0);
@@ -590,7 +578,6 @@ static void latency_is_checked(void **state)
 	struct nbar_group_stat stat = { 0 };
 	struct answer *a;
 
-	(void)state;
 	/* A NIC that keeps no latencies. */
 	say(NBAR_OP_NIC_LATENCY, 0)->head.status = -NBAR_EOPNOTSUPP;
 	GETS(nbar_nic_latency(path, &latency), -EOPNOTSUPP);
@@ -647,7 +634,6 @@ static void a_statistic_is_of_one_group(void **state)
 	static const uint32_t expected[] = { 0, 4, 0, 5, 0, 6 };
 	struct nbar_group_stat stat = { 0 };
 
-	(void)state;
 	say_one_group();
 	info_of(&answer[0])->index = 8;
 	say_part(7, 0, 4, 100);
@@ -695,7 +681,6 @@ static void a_statistic_is_of_one_group(void **state)
 
 static void no_descriptor_was_leaked(void **state)
 {
-	(void)state;
 	assert_int_equal(unit_descriptors(), at_start);
 }
 
@@ -705,7 +690,6 @@ static void no_page_is_mapped(void **state)
 	char line[256];
 	uint32_t pages = 0;
 
-	(void)state;
 	assert_non_null(maps);
 	while (fgets(line, sizeof(line), maps))
 		pages += strstr(line, "memfd:test") != NULL;
@@ -718,7 +702,6 @@ static int start(void **state)
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	char dir[] = "/tmp/nbar-reply-XXXXXX";
 
-	(void)state;
 	if (!mkdtemp(dir))
 		return -1;
 	snprintf(path, sizeof(path), "%s/fake.sock", dir);
@@ -731,7 +714,6 @@ static int start(void **state)
 
 static int stop(void **state)
 {
-	(void)state;
 	close(listener);
 	unlink(path);
 	*strrchr(path, '/') = 0;

@@ -43,7 +43,6 @@ static void each_request_takes_the_lock(void **state)
 	struct nblib_call call = abort_call();
 	pthread_mutexattr_t attr;
 
-	(void)state;
 	assert_int_equal(pthread_mutexattr_init(&attr), 0);
 	assert_int_equal(pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE), 0);
 	assert_int_equal(pthread_mutex_init(&port.link.lock, &attr), 0);
@@ -64,7 +63,6 @@ static void each_refusal_reaches_the_caller(void **state)
 	struct nbar_endpoint endpoint = { .byte = { 0 } };
 	uint32_t seq = 0;
 
-	(void)state;
 	for (uint32_t i = 0; i < 2; i++) {
 		const struct nbar_share share = { .cell = 9, .size = 1 };
 		const int status = -error[i];
@@ -102,7 +100,6 @@ static void a_connect_that_lacks_peers_is_an_error(void **state)
 	struct nbar_endpoint endpoint = { .byte = { 0 } };
 	struct nbar_group *g;
 
-	(void)state;
 	open_groups(&g, 1);
 	reply.head = (struct nbar_reply){
 		.magic = NBAR_ABI_MAGIC,
@@ -127,7 +124,6 @@ static void a_short_struct_is_filled_up(void **state)
 		uint32_t theirs, copied;
 	} cases[] = { { 0, 2 }, { 8, 2 }, { 12, 3 }, { 16, 4 } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint32_t ours[5];
 

@@ -69,7 +69,6 @@ static int send_one(uint32_t value)
 
 static void a_full_send_ring_says_so(void **state)
 {
-	(void)state;
 	for (size_t n = 0; n < sizeof(sequences) / sizeof(sequences[0]); n++) {
 		uint32_t sequence = sequences[n];
 
@@ -100,7 +99,6 @@ static void a_dead_daemon_leaves_no_one_trying(void **state)
 {
 	int rc = 0;
 
-	(void)state;
 	set_up(0);
 	for (uint32_t i = 0; i < RING; i++)
 		require_ok(send_one(i));
@@ -116,7 +114,6 @@ static void bad_sends_are_refused(void **state)
 {
 	const uint32_t word[NBAR_SIGNAL_WORDS] = { 0 };
 
-	(void)state;
 	set_up(0);
 	assert_int_equal(nbar_signal_send(&group, 8, word), -EINVAL);
 	assert_string_equal(nbar_error(), "peer 8: the group has peers 0 to 7");
@@ -143,7 +140,6 @@ static void receives_in_order_and_tells(void **state)
 {
 	struct nbar_signal_in in;
 
-	(void)state;
 	for (size_t n = 0; n < sizeof(sequences) / sizeof(sequences[0]); n++) {
 		uint32_t sequence = sequences[n], told;
 
@@ -172,7 +168,6 @@ static void messages_of_no_group_are_skipped(void **state)
 {
 	struct nbar_signal_in in = { .src = 77 };
 
-	(void)state;
 	set_up(0);
 	deliver(0, CELL + 1, 1);
 	deliver(1, NBAR_GROUPS_MAX, 2);
@@ -191,7 +186,6 @@ static void old_messages_are_dropped(void **state)
 	struct nbar_group other = { .port = &port, .connected = true, .is_signal = true };
 	struct nbar_signal_in in;
 
-	(void)state;
 	for (size_t n = 0; n < sizeof(sequences) / sizeof(sequences[0]); n++) {
 		uint32_t sequence = sequences[n];
 
@@ -233,7 +227,6 @@ static void everyone_reaches_everyone(void **state)
 	struct cluster c;
 	uint32_t got[5][5] = { { 0 } };
 
-	(void)state;
 	cluster_start(&c, 5, 3, "signal");
 	for (uint32_t r = 0; r < 5; r++) {
 		const uint32_t *ranks;
@@ -274,7 +267,6 @@ static void a_full_receive_ring_drops(void **state)
 	struct nbar_signal_in in;
 	struct cluster c;
 
-	(void)state;
 	cluster_start(&c, 2, 2, "signal");
 	for (uint32_t i = 0; i < RING + 100; i++) {
 		const uint32_t word[NBAR_SIGNAL_WORDS] = { i };

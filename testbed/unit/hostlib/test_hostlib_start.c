@@ -35,7 +35,6 @@ static bool start_is_empty(void)
 
 /* The doorbell was written before: the NIC may look at it at once. */
 ssize_t __real_send(int fd, const void *message, size_t size, int flags);
-ssize_t __wrap_send(int fd, const void *message, size_t size, int flags);
 ssize_t __wrap_send(int fd, const void *message, size_t size, int flags)
 {
 	static uint32_t asked;
@@ -52,7 +51,6 @@ ssize_t __wrap_send(int fd, const void *message, size_t size, int flags)
 }
 
 /* Before a thread sleeps, it has told the NIC. */
-long __wrap_syscall(long number, ...);
 long __wrap_syscall(long number, ...)
 {
 	va_list rest;
@@ -107,7 +105,6 @@ static void posts_go_to_the_start_socket(void **state)
 {
 	uint32_t ticket;
 
-	(void)state;
 	for (uint32_t n = 1; n <= 2; n++) {
 		assert_int_equal(nbar_post(g, &ticket), 0);
 		assert_int_equal(page.doorbell[3].posted, n);
@@ -128,7 +125,6 @@ static void a_start_that_fails_kicks(void **state)
 {
 	struct request r;
 
-	(void)state;
 	close(start_end);
 	assert_int_equal(nbar_post(g, NULL), 0);
 	r = heard(NBAR_OP_KICK, 0);
@@ -146,7 +142,6 @@ static void the_last_of_a_team_posts(void **state)
 {
 	static struct nbar_process_team procs;
 
-	(void)state;
 	assert_int_equal(nbar_process_team_init(&procs, 2), 0);
 	assert_int_equal(nbar_process_team_post(&procs, g, 1, NULL), 0);
 	assert_true(start_is_empty());
@@ -169,7 +164,6 @@ static void sleepers_tell_the_nic(void **state)
 	const struct nbar_wait_policy policy = { .block = 1 };
 	uint32_t ticket;
 
-	(void)state;
 	nbar_group_set_wait(g, &policy);
 	for (uint32_t n = 1; n <= 2; n++) {
 		assert_int_equal(nbar_post(g, &ticket), 0);
@@ -190,7 +184,6 @@ static void pollers_tell_the_nic(void **state)
 	int events[2];
 	uint32_t ticket;
 
-	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, events), 0);
 	answer_by(NBAR_OP_GROUP_EVENTS, 3, sizeof(struct nbar_reply), events, 1);
 	assert_true(nbar_group_fd(g) >= 0);

@@ -25,7 +25,6 @@ static void members_know_their_last_tokens(void **state)
 	struct cluster c;
 	struct nbar_group_stat stat;
 
-	(void)state;
 	cluster_start(&c, 12, 3, "linear");
 	for (uint32_t r = 0; r < c.size; r++) {
 		require_ok(nbar_group_stat(c.g[r], &stat));
@@ -60,7 +59,6 @@ static void any_size_will_do(void **state)
 		uint8_t more[24];
 	} room;
 
-	(void)state;
 	cluster_start(&c, 2, 1, "pairwise");
 	run(&c, 3);
 	memset(&room, 0xff, sizeof(room));
@@ -95,7 +93,6 @@ static void monitors_see_the_latency(void **state)
 	uint64_t n = 0;
 	uint32_t groups = 0;
 
-	(void)state;
 	require_ok(nbar_nic_latency("n0", &before));
 	cluster_start(&c, 4, 1, "dissemination:1");
 	run(&c, 5);

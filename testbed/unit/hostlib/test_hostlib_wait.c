@@ -42,7 +42,6 @@ static struct {
 	void (*look)(void);        /* called in each look */
 } fake;
 
-int __wrap_clock_gettime(clockid_t clock, struct timespec *out);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *out)
 {
 	assert_int_equal(clock, CLOCK_MONOTONIC);
@@ -64,7 +63,6 @@ static void slept(const struct timespec *t)
 		fake.now += ns;
 }
 
-int __wrap_sched_yield(void);
 int __wrap_sched_yield(void)
 {
 	fake.now += fake.yield;
@@ -73,7 +71,6 @@ int __wrap_sched_yield(void)
 	return 0;
 }
 
-int __wrap_nanosleep(const struct timespec *t, struct timespec *left);
 int __wrap_nanosleep(const struct timespec *t, struct timespec *left)
 {
 	(void)left;
@@ -82,7 +79,6 @@ int __wrap_nanosleep(const struct timespec *t, struct timespec *left)
 }
 
 /* The library makes only calls of futexes in this way. */
-long __wrap_syscall(long number, ...);
 long __wrap_syscall(long number, ...)
 {
 	va_list rest;
@@ -114,7 +110,6 @@ long __wrap_syscall(long number, ...)
 }
 
 /* A link that is lost is shut down. No group here has a descriptor for events. */
-int __wrap_shutdown(int fd, int how);
 int __wrap_shutdown(int fd, int how)
 {
 	(void)how;
@@ -122,7 +117,6 @@ int __wrap_shutdown(int fd, int how)
 	return -1;
 }
 
-int __wrap_poll(struct pollfd *p, nfds_t n, int timeout);
 int __wrap_poll(struct pollfd *p, nfds_t n, int timeout)
 {
 	(void)p, (void)n;
@@ -147,7 +141,6 @@ static int wait_for(struct nbar_wait_policy policy, uint64_t timeout_ns)
 
 static int setup(void **state)
 {
-	(void)state;
 	memset(&fake, 0, sizeof(fake));
 	memset(&page, 0, sizeof(page));
 	port = (struct nbar_port){ .link = { .sock = NO_SOCKET, .nic = "n0" }, .page = &page };
@@ -180,7 +173,6 @@ static void complete(void)
 /* A thread that spins makes a system call to look at its NIC each 10 ms, not more often. */
 static void looks_are_10_ms_apart(void **state)
 {
-	(void)state;
 	fake.step = MS;
 	assert_int_equal(wait_for((struct nbar_wait_policy){ UINT32_MAX, 0, 0 }, 95 * MS), -ETIME);
 	assert_int_equal(fake.looks, 9);
@@ -191,7 +183,6 @@ static void looks_are_10_ms_apart(void **state)
 /* A thread that only tests looks at its NIC at each 256th test. */
 static void one_of_256_tests_looks(void **state)
 {
-	(void)state;
 	for (uint32_t i = 0; i < 512; i++)
 		assert_int_equal(nbar_test(&group, 1), 0);
 	assert_int_equal(fake.looks, 2);
@@ -200,7 +191,6 @@ static void one_of_256_tests_looks(void **state)
 /* A sleep on a group ends after 50 ms at the latest: a NIC that was killed wakes no thread. */
 static void a_sleep_is_bounded(void **state)
 {
-	(void)state;
 	assert_int_equal(wait_for((struct nbar_wait_policy){ 0, 0, 1 }, 120 * MS), -ETIME);
 	assert_int_equal(fake.nsleep, 3);
 	assert_int_equal(fake.sleep[0], 50 * MS);
@@ -218,7 +208,6 @@ static void a_sleep_is_bounded(void **state)
 /* The barrier completes while the thread looks at its NIC: then the thread does not sleep. */
 static void a_thread_looks_once_more_before_it_sleeps(void **state)
 {
-	(void)state;
 	fake.look = complete;
 	assert_int_equal(wait_for((struct nbar_wait_policy){ 0, 0, 1 }, 120 * MS), 0);
 	assert_int_equal(fake.looks, 1);
@@ -230,7 +219,6 @@ static void a_policy_is_followed(void **state)
 {
 	const struct nbar_wait_policy policy = { 100, 200, 1 };
 
-	(void)state;
 	fake.step = 1 * US;
 	assert_int_equal(wait_for(policy, 400 * US), -ETIME);
 	assert_in_range(group.yields, 100, 100 + 8);
@@ -261,7 +249,6 @@ static void others_want_the_processor(void **state)
 	struct nbar_process_team *procs = calloc(1, sizeof(*procs) + sizeof(arrived));
 	uint64_t word = 0;
 
-	(void)state;
 	fake.step = 1 * US;
 	fake.yield = 9 * US;
 	wait_for(policy, 400 * US);
@@ -303,7 +290,6 @@ static void those_who_wait_try_another_processor(void **state)
 {
 	const struct nbar_wait_policy spin = { 40000000, 0, 0 }, yield = { 0, 40000000, 0 };
 
-	(void)state;
 	assert_in_range(moves_of(2, &spin), 6, 30);
 	assert_int_equal(moves_of(3, &spin), 0);
 	assert_int_equal(moves_of(2, &yield), 0);
@@ -330,7 +316,6 @@ static void those_who_wait_try_another_processor(void **state)
  */
 static void a_silent_nic_ends_a_wait(void **state)
 {
-	(void)state;
 	page.life = 7;
 	group.life = 7;
 	group.life_mute = NBLIB_MUTE_NS - 50 * MS;
@@ -349,7 +334,6 @@ static void abort_group(void)
 /* Another thread aborts the group: it wakes the sleeper, which does not wait for the NIC. */
 static void an_abort_ends_a_wait(void **state)
 {
-	(void)state;
 	fake.wake = abort_group;
 	assert_int_equal(wait_for((struct nbar_wait_policy){ 0, 0, 1 }, NBAR_FOREVER), -ECANCELED);
 	assert_int_equal(fake.nsleep, 1);
@@ -370,7 +354,6 @@ static void naps_grow(void **state)
 {
 	uint64_t sum = 0;
 
-	(void)state;
 	set_in_process();
 	assert_int_equal(wait_for((struct nbar_wait_policy){ 0, 0, 1 }, 5 * MS), -ETIME);
 	assert_int_equal(fake.nsleep, 11);
@@ -406,7 +389,6 @@ static void a_wait_can_be_cancelled(void **state)
 	pthread_t thread;
 	void *rc;
 
-	(void)state;
 	if (unit_sanitized())
 		skip(); /* ASan does not follow how a cancelled thread leaves its frames */
 	set_in_process();
@@ -434,7 +416,6 @@ static void a_thread_of_a_team_sleeps(void **state)
 {
 	struct nbar_team team = { .size = 2, .wait = { 0, 0, 1 } };
 
-	(void)state;
 	order_team_break(&team.broken, 2);
 	for (uint32_t i = 0; i < 2; i++) {
 		team_word = 0;
@@ -451,7 +432,6 @@ static void a_thread_of_a_team_follows_its_policy(void **state)
 {
 	struct nbar_team team = { .size = 2, .wait = { 100, 200, 1 } };
 
-	(void)state;
 	team_word = 0;
 	fake.step = 50 * US;
 	fake.wake = release;
@@ -487,7 +467,6 @@ static void a_post_kicks_a_sleeping_nic(void **state)
 	const uint32_t word[NBAR_SIGNAL_WORDS] = { 0 };
 	int pair[2];
 
-	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
 	port.link.sock = pair[0];
 	for (uint32_t sleeps = 0; sleeps < 2; sleeps++) {
@@ -528,7 +507,6 @@ static void last_arrives(void)
 /* A futex call takes longer than a barrier of processes that are awake. */
 static void processes_awake_make_no_call(void **state)
 {
-	(void)state;
 	fake.op = -1;
 	assert_int_equal(nbar_process_team_init(&procs, 2), 0);
 	for (uint32_t i = 0; i < 2; i++)
@@ -542,7 +520,6 @@ static void a_process_of_a_team_sleeps(void **state)
 	const struct nbar_wait_policy block = { 0, 0, 1 }, yield = { 0, 15, 1 };
 	uint32_t ticket;
 
-	(void)state;
 	assert_int_equal(nbar_process_team_init(&procs, 2), 0);
 	assert_int_equal(nbar_process_team_post(&procs, NULL, 0, &ticket), 0);
 	assert_int_equal(nbar_process_team_wait(&procs, NULL, ticket, &block, 70 * MS), -ETIME);

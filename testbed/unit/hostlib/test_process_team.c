@@ -71,7 +71,6 @@ static const struct nbar_wait_policy asleep = { .block = 1 };
 
 static void alone(void **state)
 {
-	(void)state;
 	/* 20: too many for one cache line. */
 	for (uint32_t size = 1; size <= 20; size = size < 5 ? size + 1 : size + 15) {
 		static struct nbar_process_team procs;
@@ -92,7 +91,6 @@ static void tickets_wrap(void **state)
 	struct nbar_process_team procs;
 	struct mate mate[3] = { 0 };
 
-	(void)state;
 	require_ok(nbar_process_team_init(&procs, 3));
 	for (uint32_t i = 0; i < 3; i++) {
 		procs.arrived[i] = UINT32_MAX - 500;
@@ -108,7 +106,6 @@ static void several_under_way(void **state)
 {
 	struct nbar_process_team procs;
 
-	(void)state;
 	for (uint32_t size = 2; size <= 20; size += 18) {
 		require_ok(nbar_process_team_init(&procs, size));
 		for (uint32_t i = 0; i < size; i++) {
@@ -131,7 +128,6 @@ static void a_wait_can_time_out(void **state)
 {
 	struct nbar_process_team procs;
 
-	(void)state;
 	require_ok(nbar_process_team_init(&procs, 2));
 	require_ok(nblib_procs_post(&procs, NULL, 0, 1));
 	assert_int_equal(nbar_process_team_wait(&procs, NULL, 1, &asleep, 1000000), -ETIME);
@@ -190,7 +186,6 @@ static void with_a_group(void **state)
 {
 	static struct hosts h;
 
-	(void)state;
 	for (uint32_t nprocs = 1; nprocs <= 4; nprocs++) {
 		hosts_start(&h, nprocs);
 		run(h.mate, NICS * nprocs, 500);
@@ -203,7 +198,6 @@ static void several_under_way_with_a_group(void **state)
 	static struct hosts h;
 	const uint32_t max = NBAR_POSTED_MAX;
 
-	(void)state;
 	hosts_start(&h, 2);
 	for (uint32_t n = 0; n < 2 * NICS; n++) {
 		struct mate *m = &h.mate[n];
@@ -245,7 +239,6 @@ static void a_full_host(void **state)
 	struct nbar_share share;
 	struct cluster c;
 
-	(void)state;
 	print_message("%u processes\n", n);
 	cluster_start(&c, 2, 2, NULL);
 	nbar_group_share(c.g[0], &share);
@@ -281,7 +274,6 @@ static void what_is_not_shared_is_refused(void **state)
 	const struct nbar_group_attr signal = { .rank = 0, .size = 1, .alg = "signal" };
 	struct cluster c;
 
-	(void)state;
 	cluster_start(&c, 1, 1, NULL);
 	nbar_group_share(c.g[0], &share);
 	other = share;
@@ -317,7 +309,6 @@ static void an_orderly_close_harms_nobody(void **state)
 	static struct hosts h;
 	uint32_t ticket;
 
-	(void)state;
 	hosts_start(&h, 2);
 	run(h.mate, 2 * NICS, 10);
 	nbar_group_close(h.mate[1].g);
@@ -339,7 +330,6 @@ static void a_cell_stays_while_somebody_looks_at_it(void **state)
 	struct nbar_endpoint endpoint;
 	struct nbar_process_team procs;
 
-	(void)state;
 	require_ok(nbar_open("n0", &port));
 	require_ok(nbar_group_open(port, &attr, &mine, &endpoint));
 	require_ok(nbar_group_connect(mine, &endpoint));

@@ -44,7 +44,6 @@ static void an_attached_process_that_dies_is_dead_to_all(void **state)
 	char byte;
 	pid_t child;
 
-	(void)state;
 	assert_true(pipe(to) == 0 && pipe(from) == 0);
 	child = fork();
 	if (child == 0)
@@ -106,7 +105,6 @@ static void an_owner_that_dies_is_missed(void **state)
 	int from[2];
 	pid_t child;
 
-	(void)state;
 	assert_int_equal(pipe(from), 0);
 	child = fork();
 	if (child == 0)

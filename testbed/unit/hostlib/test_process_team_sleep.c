@@ -81,7 +81,6 @@ static void sleeps_here(void)
 }
 
 long __real_syscall(long number, ...);
-long __wrap_syscall(long number, ...);
 long __wrap_syscall(long number, ...)
 {
 	va_list args;
@@ -109,7 +108,6 @@ long __wrap_syscall(long number, ...)
 }
 
 /* A clock of few instructions: the test follows each. */
-int __wrap_clock_gettime(clockid_t clock, struct timespec *out);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *out)
 {
 	(void)clock;
@@ -227,7 +225,6 @@ static const uint32_t sizes[] = { 16, 17 }; /* up to 16: in one cache line */
 
 static void waiter_is_stopped(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		uint32_t n = 0;
 
@@ -241,7 +238,6 @@ static void waiter_is_stopped(void **state)
 
 static void last_is_stopped(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		uint32_t n = 0;
 
@@ -258,7 +254,6 @@ static void all_are_woken(void **state)
 {
 	pid_t child[3];
 
-	(void)state;
 	prepare(17);
 	for (size_t i = 0; i < 3; i++) {
 		child[i] = start(waits);
@@ -275,7 +270,6 @@ static void all_are_woken(void **state)
 /* Nobody sleeps: the last process calls no kernel. */
 static void nobody_to_wake(void **state)
 {
-	(void)state;
 	prepare(2);
 	require_ok(last_arrives());
 	require_ok(waits());

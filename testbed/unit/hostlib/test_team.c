@@ -84,7 +84,6 @@ static void alone(void **state)
 {
 	struct nbar_team team;
 
-	(void)state;
 	for (uint32_t size = 1; size <= 8; size++) {
 		require_ok(team_init(&team, size, NULL));
 		run_team(&team, size, 1000);
@@ -95,7 +94,6 @@ static void more_threads_than_processors(void **state)
 {
 	struct nbar_team team;
 
-	(void)state;
 	require_ok(team_init(&team, THREADS, NULL));
 	run_team(&team, THREADS, 300);
 	/* Runs again with another wait policy. */
@@ -107,7 +105,6 @@ static void sleepers_are_woken(void **state)
 {
 	struct nbar_team team;
 
-	(void)state;
 	for (uint32_t size = 2; size <= 6; size += 2) {
 		require_ok(team_init(&team, size, NULL));
 		team.wait = (struct nbar_wait_policy){ 0, 0, 1 };
@@ -119,7 +116,6 @@ static void epochs_wrap(void **state)
 {
 	struct nbar_team team;
 
-	(void)state;
 	for (uint32_t size = 3; size <= 6; size += 3) {
 		for (int block = 0; block <= 1; block++) {
 			require_ok(team_init(&team, size, NULL));
@@ -168,7 +164,6 @@ static void run_group(const char *kind, bool local, uint32_t members, uint32_t s
 
 static void with_a_group(void **state)
 {
-	(void)state;
 	for (uint32_t size = 1; size <= 8; size++)
 		for (size_t k = 0; k < NKIND; k++)
 			run_group(kinds[k], false, 1 + size % 4, size, NULL, 200);
@@ -177,7 +172,6 @@ static void with_a_group(void **state)
 
 static void with_a_group_and_a_local_release(void **state)
 {
-	(void)state;
 	for (uint32_t size = 1; size <= 6; size++)
 		for (size_t k = 0; k < NKIND; k++)
 			run_group(kinds[k], true, 1 + size % 3, size, NULL, 200);
@@ -189,7 +183,6 @@ static void with_a_group_for_long(void **state)
 	const uint32_t sizes[] = { 2, 3, 4, 8, 16 };
 	uint64_t rounds = unit_rounds() ? unit_rounds() : 20;
 
-	(void)state;
 	for (size_t k = 0; k < NKIND; k++)
 		for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++)
 			run_group(kinds[k], false, 2, sizes[s], NULL, rounds);
@@ -199,7 +192,6 @@ static void with_a_group_asleep(void **state)
 {
 	const struct nbar_wait_policy block = { 0, 0, 1 };
 
-	(void)state;
 	for (int local = 0; local <= 1; local++) {
 		for (size_t k = 0; k < NKIND; k++) {
 			run_group(kinds[k], local, 2, 3, &block, 200);
@@ -214,7 +206,6 @@ static void bad_teams_are_refused(void **state)
 	struct cluster c;
 	uint32_t ticket;
 
-	(void)state;
 	assert_int_equal(team_init(&team, 0, NULL), -EINVAL);
 	setenv("NBAR_WAIT", "quickly", 1);
 	assert_int_equal(team_init(&team, 1, NULL), -EINVAL);
@@ -314,7 +305,6 @@ static void a_failure_reaches_every_thread(void **state)
 	struct nbar_team team;
 	struct cluster c;
 
-	(void)state;
 	for (int local = 0; local <= 1; local++)
 		for (size_t k = 0; k < NKIND; k++)
 			for (uint32_t before = 0; before <= 6; before += 2)
@@ -335,7 +325,6 @@ static void an_attached_group_is_refused(void **state)
 	struct nbar_team team;
 	struct cluster c;
 
-	(void)state;
 	cluster_start(&c, 1, 1, NULL);
 	nbar_group_share(c.g[0], &share);
 	require_ok(nbar_attach("n0", &share, &port));
@@ -356,7 +345,6 @@ static void halves_are_refused(void **state)
 	struct cluster c;
 	uint32_t ticket;
 
-	(void)state;
 	cluster_start(&c, 1, 1, NULL);
 	require_ok(team_init(&team, 1, c.g[0]));
 	assert_int_equal(nbar_team_arrive(&team, 0, &ticket), -EINVAL);

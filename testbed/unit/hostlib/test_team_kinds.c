@@ -137,7 +137,6 @@ static void run_kind(const char *kind, uint32_t size, uint64_t rounds)
 
 static void every_size(void **state)
 {
-	(void)state;
 	for (size_t k = 0; k < NKIND; k++) {
 		for (uint32_t size = 1; size <= 17; size++)
 			run_kind(kinds[k], size, unit_sanitized() ? 100 : 1000);
@@ -154,7 +153,6 @@ static void many_barriers(void **state)
 	const uint32_t sizes[] = { 2, 3, 4, 8, 16 };
 	uint64_t rounds = unit_rounds() ? unit_rounds() : unit_sanitized() ? 2000 : 100000;
 
-	(void)state;
 	for (size_t k = 0; k < NKIND; k++)
 		for (size_t s = 0; s < (unit_rounds() ? 5 : 3); s++)
 			run_kind(kinds[k], sizes[s], rounds);
@@ -164,7 +162,6 @@ static void all_wait_for_the_late_one(void **state)
 {
 	const uint32_t sizes[] = { 2, 3, 5, 8, 13 };
 
-	(void)state;
 	for (size_t k = 0; k < NKIND; k++) {
 		for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
 			struct run run = { .size = sizes[s], .rounds = 2 };
@@ -182,7 +179,6 @@ static void sleepers_are_woken(void **state)
 	/* All threads sleep at once; then again, with one thread late. */
 	const uint32_t sizes[] = { 2, 3, 6, 16 };
 
-	(void)state;
 	for (size_t k = 0; k < NKIND; k++) {
 		for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
 			struct run run = { .size = sizes[s], .late = sizes[s] };
@@ -201,7 +197,6 @@ static void sleepers_are_woken(void **state)
 
 static void epochs_wrap(void **state)
 {
-	(void)state;
 	for (size_t k = 0; k < NKIND; k++) {
 		for (uint32_t size = 3; size <= 6; size += 3) {
 			struct run run = { .size = size, .late = size, .rounds = 300 };
@@ -221,7 +216,6 @@ static void epochs_wrap(void **state)
 
 static void in_two_halves(void **state)
 {
-	(void)state;
 	for (size_t k = 0; k < NKIND; k++) {
 		for (uint32_t size = 1; size <= 9; size++) {
 			struct run run = { .size = size, .late = size, .split = true };
@@ -236,7 +230,6 @@ static void in_two_halves(void **state)
 
 static void memory_is_what_it_says(void **state)
 {
-	(void)state;
 	for (size_t k = 0; k < NKIND; k++) {
 		for (uint32_t size = 1; size <= 17; size++) {
 			const struct nbar_team_attr attr = { .size = size, .kind = kinds[k] };
@@ -266,7 +259,6 @@ static void memory_is_what_it_says(void **state)
 /* A dissemination:N of (N + 1)^k threads has k rounds, and N flags of 128 bytes for each. */
 static void a_power_needs_no_round_more(void **state)
 {
-	(void)state;
 	for (uint32_t ways = 1; ways <= NBAR_TEAM_WAYS_MAX; ways++) {
 		uint32_t size = 1;
 
@@ -300,7 +292,6 @@ static void bad_teams_are_refused(void **state)
 	struct nbar_team *team;
 	uint32_t ticket;
 
-	(void)state;
 	setup_refused(-EINVAL, 0, "mcs", "at least one");
 	setup_refused(-ERANGE, NBAR_TEAM_MAX + 1, "mcs", "65537");
 	setup_refused(-EINVAL, 4, "senseless", "senseless");

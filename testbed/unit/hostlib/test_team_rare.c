@@ -20,7 +20,6 @@ static void two_threads_spin_for_a_while(void **state)
 	struct nbar_team team;
 	uint32_t ticket;
 
-	(void)state;
 	require_ok(team_init(&team, 2, NULL));
 	team.wait.spin_us = 20; /* also on one processor */
 	assert_int_equal(nbar_team_arrive(&team, 0, &ticket), 0);
@@ -39,7 +38,6 @@ static void a_release_ends_the_barrier(void **state)
 	struct nbar_team team;
 	uint32_t ticket = 0;
 
-	(void)state;
 	for (uint32_t size = 1; size <= 6; size++) {
 		require_ok(team_init(&team, size, NULL));
 		team.wait.spin_us = 20;
@@ -81,7 +79,6 @@ static void a_team_of_one(void **state)
 	static const char *const kinds[] = { "mcs", "tournament", "dissemination:1" };
 	uint32_t ticket;
 
-	(void)state;
 	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
 		struct nbar_team *team = team_new(kinds[k], 1);
 
@@ -99,7 +96,6 @@ static void no_thread_signals_itself(void **state)
 	uint64_t *line = (uint64_t *)(team + 1);
 	uint32_t ticket;
 
-	(void)state;
 	order_team_break(&team->broken, 1);
 	assert_int_equal(nblib_kind_arrive(team, 0, &ticket), -ECANCELED);
 	assert_int_equal(line[(team->lines + 1) * 16], 1);
@@ -116,7 +112,6 @@ static void an_abort_ends_each_kind_of_wait(void **state)
 	struct cluster c;
 	size_t bytes;
 
-	(void)state;
 	cluster_start(&c, 1, 1, NULL);
 	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
 		const struct nbar_team_attr attr = { .kind = kinds[k], .size = 2, .group = c.g[0] };
@@ -141,7 +136,6 @@ static void a_team_that_is_broken_stays_so(void **state)
 	struct cluster c;
 	uint32_t ticket = 0;
 
-	(void)state;
 	cluster_start(&c, 1, 1, NULL);
 	require_ok(team_init(&team, 2, c.g[0]));
 	require_ok(nbar_team_post(&team, 0, &ticket));
@@ -169,7 +163,6 @@ static void a_failed_barrier_ends_waits(void **state)
 {
 	const uint32_t ticket[] = { 0, 1, UINT32_C(0x80000000), UINT32_MAX };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(ticket) / sizeof(ticket[0]); i++) {
 		struct nbar_team team;
 		uint64_t word = ticket[i] - 1;
@@ -223,7 +216,6 @@ static void a_tree_has_its_form(void **state)
 {
 	static const char *const kinds[] = { "mcs", "tournament" };
 
-	(void)state;
 	for (uint32_t i = 0; i < 2 * 36; i++) {
 		struct nbar_team *team = team_new(kinds[i % 2], 1 + i / 2);
 
@@ -253,7 +245,6 @@ static void epochs_of_a_group_may_be_large(void **state)
 	struct nbar_team team;
 	uint32_t ticket = 0;
 
-	(void)state;
 	completion.word = epoch;
 	require_ok(team_init(&team, 2, &g));
 	assert_int_equal(team.released, epoch); /* 0 would count as a later barrier */
@@ -288,7 +279,6 @@ static void what_a_team_cannot_do_is_told(void **state)
 	struct cluster c;
 	uint32_t ticket;
 
-	(void)state;
 	cluster_start(&c, 1, 1, NULL);
 	assert_int_equal(nbar_team_init(&team, sizeof(team), &attr), -ENOSPC);
 	assert_non_null(strstr(nbar_error(), "a team of 2 threads of kind mcs takes 1152 bytes, "

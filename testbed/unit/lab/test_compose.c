@@ -151,7 +151,6 @@ static void test_random_profiles(void **state)
 	uint64_t lost = 0;
 	uint32_t composed = 0;
 
-	(void)state;
 	for (uint64_t seed = unit_seed(), last = seed + rounds; seed != last; seed++) {
 		struct rng rng = { seed };
 		enum shape shape = (enum shape)(seed % SHAPES);
@@ -182,7 +181,6 @@ static void test_random_profiles(void **state)
 /* Every rank gets the same plans. */
 static void test_same_everywhere(void **state)
 {
-	(void)state;
 	for (uint32_t k = 0; k < 2 * SHAPES; k++) {
 		struct profile *p = make_profile((enum shape)(k % SHAPES), 40, k < SHAPES ? 7 : 8);
 		struct compose c[2] = { { 0 } };
@@ -217,7 +215,6 @@ static void test_racks(void **state)
 	uint32_t host[12];
 	const char *why;
 
-	(void)state;
 	for (uint32_t i = 0; i < 12; i++) {
 		host[i] = i;
 		for (uint32_t j = 0; j < 12; j++) {
@@ -239,7 +236,6 @@ static void test_one_signal_less(void **state)
 {
 	uint32_t none = 0, all = 0;
 
-	(void)state;
 	group_plans_each (alg) {
 		if (alg.n > 3)
 			continue;
@@ -282,7 +278,6 @@ static void test_circle(void **state)
 	struct schedule *s = schedule_new(&p);
 	const char *why;
 
-	(void)state;
 	assert_int_equal(schedule_is_barrier(s), 0);
 	assert_true(schedule_check(s, &why) < 0);
 	schedule_free(s);
@@ -298,7 +293,6 @@ static void test_limits(void **state)
 	struct schedule *s;
 	const char *why = NULL;
 
-	(void)state;
 	for (uint32_t r = 0; r < size; r++)
 		next[r] = 3;
 	for (uint32_t r = 1; r < size; r++) {

@@ -59,7 +59,6 @@ static void test_measured(void **state)
 	struct compose c;
 	const char *why;
 
-	(void)state;
 	for (uint32_t r = 0; r < 15; r++)
 		host[r] = r;
 	assert_int_equal(compose_each(15, add_flat, &f), 0);
@@ -94,7 +93,6 @@ static void test_fit_step(void **state)
 	struct compose c;
 	const char *why;
 
-	(void)state;
 	for (uint32_t r = 0; r < 12; r++)
 		host[r] = r;
 	for (uint32_t rack = 4; rack <= 12; rack += 8) {
@@ -136,7 +134,6 @@ static void test_slow_others(void **state)
 	struct compose c;
 	const char *why;
 
-	(void)state;
 	for (uint32_t r = 0; r < 12; r++)
 		host[r] = r;
 	assert_int_equal(compose_each(12, add_flat, &f), 0);
@@ -156,7 +153,6 @@ static uint32_t allocations = UINT32_MAX; /* that succeed before one fails */
 static char said[256];
 
 void *__real_malloc(size_t size);
-void *__wrap_malloc(size_t size);
 void *__wrap_malloc(size_t size)
 {
 	return allocations-- ? __real_malloc(size) : NULL;
@@ -177,7 +173,6 @@ static void test_no_memory(void **state)
 	struct profile *p = in_racks(12, 4, true);
 	int r;
 
-	(void)state;
 	for (uint32_t n = 0; n < 3; n++) {
 		*said = '\0';
 		allocations = n;

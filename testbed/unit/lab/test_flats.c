@@ -54,7 +54,6 @@ static void test_luck(void **state)
 {
 	struct machine m = { .p = profile_new(HOSTS, HOSTS) };
 
-	(void)state;
 	assert_int_equal(tool_profile_flats(m.p, 0.5, run, &m), 0);
 	assert_true(time_of(m.p, "linear") == FAST);
 	assert_true(time_of(m.p, "tree:7") == 1.1 * FAST);
@@ -70,7 +69,6 @@ static void test_quantile(void **state)
 {
 	struct machine m = { .p = profile_new(HOSTS, HOSTS) };
 
-	(void)state;
 	assert_int_equal(tool_profile_flats(m.p, 0.1, run, &m), 0);
 	assert_true(time_of(m.p, "linear") == FAST);
 	assert_true(time_of(m.p, "tree:7") == 0.8 * FAST);
@@ -82,7 +80,6 @@ static void test_failure(void **state)
 {
 	struct machine well = { .p = profile_new(HOSTS, HOSTS) };
 
-	(void)state;
 	assert_int_equal(tool_profile_flats(well.p, 0.5, run, &well), 0);
 	profile_free(well.p);
 	for (uint32_t in = 1; in <= well.runs; in++) {
@@ -107,7 +104,6 @@ void tool_error(const char *format, ...)
 }
 
 void *__real_calloc(size_t n, size_t size);
-void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_calloc(size_t n, size_t size)
 {
 	return fail_in && --fail_in == 0 ? NULL : __real_calloc(n, size);
@@ -116,7 +112,6 @@ void *__wrap_calloc(size_t n, size_t size)
 /* If any allocation fails, nothing is measured, and the user gets a message. */
 static void test_no_memory(void **state)
 {
-	(void)state;
 	for (uint32_t i = 1; i <= 2; i++) {
 		struct machine m = { .p = profile_new(HOSTS, HOSTS) };
 

@@ -41,7 +41,6 @@ static void finds_the_parameters(void **state)
 	struct lop_point p[32];
 	struct lop m;
 
-	(void)state;
 	make(p, 32, &made, 0);
 	assert_int_equal(lop_fit(p, 32, &m), 0);
 	NEAR(m.o_start, 0.3, 1e-9);
@@ -66,7 +65,6 @@ static void refuses_too_little(void **state)
 	const struct lop_point same[] = { { 4, 1, 9 }, { 4, 1, 10 }, { 4, 2, 9 } };
 	struct lop m;
 
-	(void)state;
 	assert_true(lop_fit(same, 0, &m) < 0);
 	assert_true(lop_fit(same, 1, &m) < 0);
 	assert_true(lop_fit(same, 3, &m) < 0);
@@ -79,7 +77,6 @@ static void nothing_is_below_zero(void **state)
 	const struct lop_point steep[] = { { 1, 0, 0 }, { 2, 2, 6 }, { 3, 4, 12 } };
 	struct lop m;
 
-	(void)state;
 	assert_int_equal(lop_fit(falls, 3, &m), 0);
 	NEAR(m.o_each, 0, 0);
 	NEAR(m.o_start, 2, 1e-9);
@@ -99,7 +96,6 @@ static void suggests(void **state)
 	const struct lop free_messages = { .l_start = 1 }, free_rounds = { .l_each = 1 };
 	const struct lop between = { .o_start = 1, .l_start = 1, .l_each = 1 };
 
-	(void)state;
 	for (uint32_t size = 2; size <= 1024; size++) {
 		uint32_t n = lop_ways(&free_messages, size, 16);
 
@@ -131,7 +127,6 @@ static void rounds_are_those_of_the_plan(void **state)
 	const struct lop rounds = { .o_start = 1 }, messages = { .o_each = 1 };
 	static uint32_t block[4096];
 
-	(void)state;
 	for (uint32_t size = 1; size <= 200; size++) {
 		for (uint32_t n = 1; n <= nbfw_alg_row(NBFW_ALG_DISSEMINATION)->high; n++) {
 			const struct nbfw_alg alg = { NBFW_ALG_DISSEMINATION, n };

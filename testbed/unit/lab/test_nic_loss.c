@@ -55,7 +55,6 @@ static void test_loss_costs_round_trips(void **state)
 	struct sim_plans plans;
 	struct nbfw_alg alg;
 
-	(void)state;
 	assert_int_equal(nbfw_alg_parse("dissemination:1", &alg), 0);
 	assert_int_equal(sim_plans_generate(&plans, alg, MEMBERS), 0);
 	for (uint32_t i = 0; i < sizeof(net) / sizeof(net[0]); i++) {

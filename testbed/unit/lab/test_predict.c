@@ -25,7 +25,6 @@ static void test_predicted_by_hand(void **state)
 	struct profile *p = profile_new(3, 3);
 	uint32_t host[] = { 0, 1, 2 };
 
-	(void)state;
 	for (uint32_t i = 0; i < 9; i++) {
 		p->o[i] = 10e-6;
 		p->l[i] = 1e-6;
@@ -63,7 +62,6 @@ static void test_predicted_shared(void **state)
 	struct profile *p = profile_new(3, 3);
 	uint32_t host[] = { 0, 1, 2 };
 
-	(void)state;
 	p->processor = calloc(3, sizeof(*p->processor));
 	for (uint32_t i = 0; i < 9; i++) {
 		p->o[i] = 10e-6;

@@ -42,7 +42,6 @@ static void test_good(void **state)
 	struct profile *p;
 	char why[256];
 
-	(void)state;
 	assert_int_equal(parse(GOOD, &p, why), 0);
 	assert_int_equal(p->hosts, 2);
 	assert_string_equal(p->name[1], "b");
@@ -59,7 +58,6 @@ static void test_cut_short(void **state)
 	char text[] = GOOD, why[256];
 	struct profile *p;
 
-	(void)state;
 	for (size_t n = sizeof(text) - 1; n-- > 0;) {
 		text[n] = 0;
 		assert_int_equal(parse(text, &p, why), -EINVAL);
@@ -69,7 +67,6 @@ static void test_cut_short(void **state)
 
 static void test_bad_values(void **state)
 {
-	(void)state;
 	refuses(HEAD "\"O_ns\": [[1, null], [3, 4]], \"L_ns\": [[0, 0], [0, 0]]}",
 		"row 0, column 1");
 	refuses(HEAD "\"O_ns\": [[1, NaN], [3, 4]], \"L_ns\": [[0, 0], [0, 0]]}", "no JSON");
@@ -88,7 +85,6 @@ static void test_bad_values(void **state)
 
 static void test_bad_heads(void **state)
 {
-	(void)state;
 	refuses("", "no JSON");
 	refuses("[]", "not a profile");
 	refuses("{}", "not a profile");
@@ -108,7 +104,6 @@ static void test_too_many(void **state)
 {
 	static const uint32_t count[] = { PROFILE_CLASSES_MAX + 1, 100000 };
 
-	(void)state;
 	for (uint32_t c = 0; c < 2; c++) {
 		char *text = malloc(64 + (size_t)count[c] * 12), *at = text;
 
@@ -130,7 +125,6 @@ static void test_classes(void **state)
 	struct profile *p;
 	char why[256];
 
-	(void)state;
 	assert_int_equal(parse(CLASSES "\"class\": [0, 1, 0], \"self_ns\": [7, 8]}", &p, why), 0);
 	assert_true(profile_o(p, 0, 2) == 1e-9 && profile_o(p, 1, 2) == 3e-9);
 	assert_true(profile_self(p, 1) == 8e-9 && profile_self(p, 2) == 7e-9);
@@ -151,7 +145,6 @@ static void test_options(void **state)
 	struct profile *p;
 	char why[256];
 
-	(void)state;
 	assert_int_equal(parse(MORE("\"processor\": [1, 1], \"flat_ns\": {\"mcs\": 7.5, "
 				    "\"a-later-one\": 3, \"tree:3\": 9}"),
 			       &p, why),
@@ -179,7 +172,6 @@ static void test_round_trip(void **state)
 	char path[] = "/tmp/nbar-lab-profile-XXXXXX", why[256];
 	int fd = mkstemp(path);
 
-	(void)state;
 	assert_true(fd >= 0);
 	close(fd);
 	for (uint64_t seed = unit_seed(), last = seed + 40; seed != last; seed++) {

@@ -42,7 +42,6 @@ static void test_rounds(void **state)
 {
 	struct rng rng = { unit_seed() };
 
-	(void)state;
 	for (uint32_t n = 2; n <= NODES_MAX; n++) {
 		uint32_t owner[NODES_MAX];
 
@@ -65,7 +64,6 @@ static void test_single(void **state)
 	const uint32_t other[] = { 0, 1, 2, 3, 4 };
 	uint32_t part[5];
 
-	(void)state;
 	assert_int_equal(profile_parts(owner, other, 5, true, part), 3);
 	assert_memory_equal(part, want, sizeof(want));
 	assert_int_equal(profile_parts(owner, other, 5, false, part), 0);

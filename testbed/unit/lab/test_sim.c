@@ -45,7 +45,6 @@ static void test_queue(void **state)
 	struct rng rng = { unit_seed() };
 	uint32_t in = 0, out = 0;
 
-	(void)state;
 	sim_queue_begin(&q);
 	while (out < 200000) {
 		if (in < 200000 && (q.size == 0 || rng_percent(&rng, 55))) {
@@ -115,7 +114,6 @@ static void test_plans(void **state)
 {
 	static const uint32_t size[] = { 1, 2, 3, 7, 8, 100, 4097 };
 
-	(void)state;
 	for (uint32_t i = 0; i < 7; i++)
 		group_plans_each (alg)
 			check_plans(alg, size[i]);
@@ -127,7 +125,6 @@ static void test_plans(void **state)
 /* Without faults, only the tokens of the plans are sent, each once. */
 static void test_counts(void **state)
 {
-	(void)state;
 	for (uint32_t size = 1; size <= 70; size += size < 20 ? 1 : 25) {
 		group_plans_each (alg) {
 			struct sim_plans plans;
@@ -156,7 +153,6 @@ static void test_counts(void **state)
 /* LogGP gives the time without a simulation: each round takes o + L + o. */
 static void test_times(void **state)
 {
-	(void)state;
 	for (uint32_t size = 2; size <= 1024; size *= 2) {
 		struct sim_plans plans;
 		uint32_t rounds = 0;
@@ -192,7 +188,6 @@ static void test_profile_costs(void **state)
 	};
 	double o[9], l[9];
 
-	(void)state;
 	for (uint32_t i = 0; i < 9; i++) {
 		o[i] = 10e-6;
 		l[i] = 2e-6;
@@ -223,7 +218,6 @@ static void test_growth(void **state)
 {
 	double first = 0;
 
-	(void)state;
 	for (uint32_t size = 1000; size <= 100000; size *= 10) {
 		struct sim_plans plans;
 		double per = size;
@@ -258,7 +252,6 @@ static void test_faults(void **state)
 	uint64_t lost = 0, repeated = 0, reordered = 0, dropped = 0, pulls = 0;
 	struct rng rng = { unit_seed() };
 
-	(void)state;
 	for (uint32_t i = 0; i < 300; i++) {
 		struct nbfw_alg alg = group_plans_any(&rng);
 		uint32_t size = 2 + rng_below(&rng, 60);
@@ -297,7 +290,6 @@ static void test_faults(void **state)
  * it. */
 static void test_special(void **state)
 {
-	(void)state;
 	group_plans_each (alg) {
 		struct sim_plans plans;
 		uint32_t who = 5;
@@ -325,7 +317,6 @@ static void test_special(void **state)
 /* A group of engines and the same group of whole NICs send the same tokens at the same times. */
 static void test_levels(void **state)
 {
-	(void)state;
 	group_plans_each (alg) {
 		struct sim_plans plans;
 
@@ -352,7 +343,6 @@ static void test_goal(void **state)
 	size_t size;
 	int n;
 
-	(void)state;
 	n = sprintf(wanted, "num_ranks 3\n\nrank 0 {\n"
 			    "l1: recv 1b from 2 tag 0\nl2: calc 0\nl2 requires l1\n"
 			    "l3: send 1b to 1 tag 0\nl3 requires l2\n"

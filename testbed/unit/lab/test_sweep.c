@@ -29,7 +29,6 @@ static void shape(double level, double base, double noise, uint64_t seed, double
 
 static void spread(void **state)
 {
-	(void)state;
 	sweep_list_spread(&compute, 1.5, 130, N);
 	assert_int_equal(compute.n, N);
 	assert_true(compute.value[0] == 1.5);
@@ -42,7 +41,6 @@ static void flat_spot_is_found(void **state)
 {
 	double time[N];
 
-	(void)state;
 	/* The time is flat up to 17 us (as in the literature for the slower NICs) or up to 8 us. */
 	for (uint64_t seed = unit_seed(); seed < unit_seed() + 200; seed++) {
 		for (double until = 8; until < 20; until += 9) {
@@ -61,7 +59,6 @@ static void no_flat_spot_where_there_is_none(void **state)
 {
 	double time[N];
 
-	(void)state;
 	for (uint64_t seed = unit_seed(); seed < unit_seed() + 500; seed++) {
 		shape(0, 46, 0.5, seed, time);
 		struct sweep_flat flat = sweep_flat_find(compute.value, time, N, 1);
@@ -79,7 +76,6 @@ static void flat_spot_survives_a_bad_reading(void **state)
 {
 	double time[N];
 
-	(void)state;
 	for (uint32_t bad = 0; bad < N; bad++) {
 		shape(100, 83, 0.2, unit_seed(), time);
 		time[bad] += 80;
@@ -101,7 +97,6 @@ static double reading(double x, double b, double noise, struct rng *rng)
 
 static void bisection_finds(void **state)
 {
-	(void)state;
 	for (double e = 0.25; e < 0.95; e += 0.05) {
 		/* The search begins with a right guess, or with a guess ten times too small or too
 		 * great. */
@@ -130,7 +125,6 @@ static void bisection_finds(void **state)
 /* With noise the interval covers the true value or is open. */
 static void bisection_with_noise(void **state)
 {
-	(void)state;
 	for (uint64_t seed = unit_seed(); seed < unit_seed() + 500; seed++) {
 		struct rng rng = { seed };
 		struct sweep_bisect b;
@@ -157,7 +151,6 @@ static void bisection_without_an_end(void **state)
 {
 	struct sweep_bisect b;
 
-	(void)state;
 	for (int v = 0; v < 2; v++) {
 		sweep_bisect_begin(&b, 10, 0.9, 0.02);
 		for (uint32_t i = 0; i < 24; i++)
@@ -173,7 +166,6 @@ static void bisection_without_intervals(void **state)
 	struct sweep_bisect b;
 	uint32_t steps = 0;
 
-	(void)state;
 	sweep_bisect_begin(&b, 300, 0.9, 0.02);
 	while (!sweep_bisect_done(&b)) {
 		assert_true(steps++ < 32);
@@ -193,7 +185,6 @@ static void work_is_random_and_repeatable(void **state)
 	uint32_t same_rank = 0, same_seed = 0;
 	double sum = 0, least = 1, most = -1;
 
-	(void)state;
 	for (uint32_t rank = 0; rank < 16; rank++) {
 		for (uint32_t i = 0; i < 1000; i++) {
 			uint64_t t = bench_work_ns(&varied, rank, i);
@@ -221,7 +212,6 @@ static void lists_and_ranges(void **state)
 	double range[2] = { 0 };
 	int err = dup(STDERR_FILENO);
 
-	(void)state;
 	assert_non_null(freopen("/dev/null", "w", stderr));
 	assert_int_equal(sweep_range_read("-", "1.5,2,10", 0.1, 100, &list, range), 0);
 	assert_int_equal(list.n, 3);

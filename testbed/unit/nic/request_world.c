@@ -156,7 +156,6 @@ int request_world_setup(void **state)
 {
 	const struct nbnic_config config = { .pull_ns = 1000000, .budget_ns = 1000000000 };
 
-	(void)state;
 	memset(&w, 0, sizeof(w));
 	w.now = 1;
 	w.allocs = w.peers_left = UINT32_MAX;
@@ -173,7 +172,6 @@ int request_world_setup(void **state)
 
 int request_world_teardown(void **state)
 {
-	(void)state;
 	nbnic_client_end(&w.client, NBAR_STATUS_CLOSED);
 	nbnic_client_end(&w.other, NBAR_STATUS_CLOSED);
 	assert_int_equal(w.device.ngroup, 0);

@@ -38,7 +38,6 @@ static void only_live_cells_are_looked_at(void **state)
 {
 	struct nbnic_client c;
 
-	(void)state;
 	world_begin(0, 0);
 	port_open(&c);
 	for (uint32_t i = 0; i < NBNIC_GROUPS_MAX; i++)
@@ -61,7 +60,6 @@ static void long_replies_do_not_delay_the_pass(void **state)
 	const struct nbar_req_group_stat stat = { 0 };
 	struct nbnic_client c;
 
-	(void)state;
 	world_begin(0, 0);
 	port_open(&c);
 	assert_int_equal(group_open(&c, "linear", 0, NBFW_ROOT_MAX), 0);
@@ -84,7 +82,6 @@ static void doorbells_are_looked_at_in_turn(void **state)
 	struct nbnic_client many, one;
 	uint32_t done = 0;
 
-	(void)state;
 	world_begin(0, 0);
 	port_open(&many);
 	port_open(&one);
@@ -112,7 +109,6 @@ static void signals_are_sent_up_to_a_budget(void **state)
 	enum { PORTS = 8 };
 	struct nbnic_client c[PORTS];
 
-	(void)state;
 	world_begin(0, 0);
 	for (uint32_t i = 0; i < PORTS; i++) {
 		port_open(&c[i]);
@@ -144,7 +140,6 @@ static void a_port_alone_has_a_larger_quota(void **state)
 	};
 	struct nbnic_client a, b;
 
-	(void)state;
 	world_begin(0, 0);
 	w.wire.base.ops = &slow_ops;
 	port_open(&a);
@@ -174,7 +169,6 @@ static void a_pass_receives_before_it_sends_signals(void **state)
 	struct nbnic_client c;
 	uint32_t with = 0;
 
-	(void)state;
 	world_begin(0, 0);
 	port_open(&c);
 	signal_open(&c);
@@ -197,7 +191,6 @@ static void signals_wait_for_room_on_the_wire(void **state)
 {
 	struct nbnic_client c;
 
-	(void)state;
 	world_begin(0, 0);
 	port_open(&c);
 	signal_open(&c);
@@ -227,7 +220,6 @@ static void memory_is_budgeted(void **state)
 	uint64_t ports, one;
 	char used[96];
 
-	(void)state;
 	world_begin(memory, 0);
 	for (uint32_t i = 0; i < PORTS; i++)
 		port_open(&c[i]);
@@ -277,7 +269,6 @@ static void starts_and_wakes_have_a_budget(void **state)
 	struct nbnic_client c[4];
 	uint32_t started = 0;
 
-	(void)state;
 	world_begin(0, 0);
 	for (uint32_t i = 0; i < 4; i++) {
 		port_open(&c[i]);
@@ -314,7 +305,6 @@ static void a_stop_tells_everybody(void **state)
 	struct nbnic_client c[2];
 	uint32_t n[2] = { 0 };
 
-	(void)state;
 	world_begin(UINT64_C(8) << 20, 0);
 	for (uint32_t i = 0; i < 2; i++) {
 		port_open(&c[i]);
@@ -345,7 +335,6 @@ static void the_end_of_a_client_closes_its_port(void **state)
 	struct nbar_req_port_attach attach = { 0 };
 	struct nbar_req_group_attach hold = { 0 };
 
-	(void)state;
 	world_begin(0, 0);
 	port_open(&c);
 	memcpy(attach.secret, c.secret, sizeof(attach.secret));
@@ -370,7 +359,6 @@ static void only_holders_abort_a_group(void **state)
 	struct nbar_req_group_attach hold = { 0 };
 	struct nbar_req_group_abort cell = { 0 }, bad = { .cell = UINT32_MAX };
 
-	(void)state;
 	world_begin(0, 0);
 	nbnic_client_begin(&w.device, &other, 2, 1, false);
 	assert_int_equal(request(&other, NBAR_OP_GROUP_ABORT, &cell, sizeof(cell)), -NBAR_ENXIO);
@@ -407,7 +395,6 @@ static void signs_of_life_do_not_wait_for_pulls(void **state)
 	struct nbnic_client c;
 	uint32_t life;
 
-	(void)state;
 	world_begin(0, 0);
 	passes(1);
 	assert_true(w.device.next_tick == w.now + MS / 2); /* half of pull_ns */
@@ -437,7 +424,6 @@ static void signs_of_life_come_in_turn(void **state)
 	enum { PORTS = 24, A_TICK = 16 };
 	struct nbnic_client c[PORTS];
 
-	(void)state;
 	world_begin(0, 0);
 	passes(1);
 	for (uint32_t i = 0; i < PORTS; i++) {
@@ -461,7 +447,6 @@ static void a_port_ends_in_parts(void **state)
 {
 	struct nbnic_client c;
 
-	(void)state;
 	world_begin(0, 0);
 	port_open(&c);
 	for (uint32_t i = 0; i < 33; i++)

@@ -156,7 +156,6 @@ static const struct wire_ops lending_ops = {
 /* A NIC with one port. Neither the NIC nor the wire has a tick soon. */
 static int set_up(void **state)
 {
-	(void)state;
 	memset(lent, 0, sizeof(lent));
 	memset(&wire, 0, sizeof(wire));
 	world_ops = &lending_ops;
@@ -169,7 +168,6 @@ static int set_up(void **state)
 /* All that was lent has come back. */
 static int tear_down(void **state)
 {
-	(void)state;
 	nbnic_client_end(&c, NBAR_STATUS_CLOSED);
 	assert_int_equal(wire.lends, wire.takes);
 	assert_int_equal(wire.begun, wire.ended);
@@ -257,7 +255,6 @@ static void take_all(void)
 
 static void a_wire_runs_barriers(void **state)
 {
-	(void)state;
 	pair_open();
 	assert_int_equal(wire.lends, 0);
 	passes(1);
@@ -293,7 +290,6 @@ static void a_wire_runs_barriers(void **state)
 
 static void what_the_wire_counts_is_added(void **state)
 {
-	(void)state;
 	pair_open();
 	passes(1);
 	lent[0].n = (struct wire_counts){ 1, 2, 3, 4, 5, 6 };
@@ -312,7 +308,6 @@ static void busy_groups_are_not_lent(void **state)
 {
 	struct nbnic_group *g;
 
-	(void)state;
 	group_pair_open("signal");
 	passes(1);
 	assert_int_equal(wire.lends, 0);
@@ -379,7 +374,6 @@ static void failed_groups_are_not_lent(void **state)
 	const struct nbar_req_group_abort abort = { .cell = 0 };
 	uint32_t lends;
 
-	(void)state;
 	pair_open();
 	passes(1);
 	start(1);
@@ -397,7 +391,6 @@ static void a_deadline_is_kept_without_progress(void **state)
 	struct nbnic_group *g;
 	uint64_t deadline;
 
-	(void)state;
 	wire.refuses = true;
 	pair_open();
 	g = group_at(0);
@@ -456,7 +449,6 @@ static void a_step_is_progress(void **state)
 	struct nbar_endpoint endpoint[4];
 	struct nbnic_group *g;
 
-	(void)state;
 	for (uint32_t i = 0; i < 4; i++) {
 		assert_int_equal(group_open(&c, "dissemination", i, 4), 0);
 		endpoint[i] = ((const struct nbar_rep_group_open *)reply_body())->endpoint;
@@ -488,7 +480,6 @@ static void a_wanted_group_times_out(void **state)
 {
 	struct nbnic_group *g;
 
-	(void)state;
 	pair_open();
 	passes(1);
 	g = group_at(0);
@@ -519,7 +510,6 @@ static void a_wanted_group_times_out(void **state)
 /* A frame that the wire leaves to the NIC meets the state that the wire had. */
 static void a_pull_is_answered_by_the_state_of_now(void **state)
 {
-	(void)state;
 	pair_open();
 	passes(1);
 	w.wire.room = 0; /* the token of member 1 is lost */
@@ -538,7 +528,6 @@ static void a_pull_is_answered_by_the_state_of_now(void **state)
 
 static void sleepers_are_woken(void **state)
 {
-	(void)state;
 	wire.refuses = true;
 	pair_open();
 	ring(0);
@@ -583,7 +572,6 @@ static void ring_both(void)
  * sleep before it has looked. */
 static void posts_are_not_missed(void **state)
 {
-	(void)state;
 	pair_open();
 	wire.at_lend = ring_both;
 	assert_true(nbnic_device_pass(&w.device, w.now));
@@ -609,7 +597,6 @@ static void posts_are_not_missed(void **state)
 /* A look leaves groups alone whose posts the wire has heard, or whose hosts wait for nothing. */
 static void looks_take_no_more_than_they_must(void **state)
 {
-	(void)state;
 	pair_open();
 	passes(1);
 	c.port->page->doorbell[0].wake_seq++;
@@ -634,7 +621,6 @@ static void every_cell_has_its_look(void **state)
 {
 	const uint32_t n = NBNIC_SCAN_CELLS + 6;
 
-	(void)state;
 	for (uint32_t i = 0; i < n; i++) {
 		assert_int_equal(group_open(&c, "pairwise", 0, 1), 0);
 		connect_to(i, NULL, 0);
@@ -721,7 +707,6 @@ static void lent_groups_may_end(void **state)
 {
 	struct nbnic_client other;
 
-	(void)state;
 	pair_open();
 	passes(1);
 	start(0);
@@ -747,7 +732,6 @@ static void lent_groups_may_end(void **state)
 
 static void failures_reach_lent_groups(void **state)
 {
-	(void)state;
 	pair_open();
 	passes(1);
 	start(0);
@@ -764,7 +748,6 @@ static void statistics_are_of_now(void **state)
 	const struct nbar_req_group_stat stat = { 0 };
 	const struct nbar_group_info *info;
 
-	(void)state;
 	pair_open();
 	passes(1);
 	start(0);
@@ -791,7 +774,6 @@ static void groups_come_back_a_few_at_a_time(void **state)
 {
 	static struct nbnic_platform counted;
 
-	(void)state;
 	counted = *w.device.platform;
 	counted.exclusive = on_exclusive;
 	assert_int_equal(group_open(&c, "signal", 0, 2), 0);
@@ -821,7 +803,6 @@ static void a_traced_nic_lends_nothing(void **state)
 {
 	static struct nbnic_platform traced;
 
-	(void)state;
 	traced = *w.device.platform;
 	traced.trace = on_trace;
 	w.device.platform = &traced;
@@ -849,7 +830,6 @@ static void completions_may_lie_elsewhere(void **state)
 	static struct nbar_completion place[NBAR_GROUPS_MAX];
 	struct nbnic_client other;
 
-	(void)state;
 	assert_ptr_equal(c.port->completion, c.port->page->completion);
 	memset(place, 0xee, sizeof(place));
 	wire.place = place;

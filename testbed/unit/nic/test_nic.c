@@ -17,7 +17,6 @@ static void barriers_without_one_extra_frame(void **state)
 {
 	static const char *const algs[] = { "pairwise", "dissemination:1", "dissemination:3" };
 
-	(void)state;
 	for (uint32_t a = 0; a < 3; a++) {
 		for (uint32_t size = 1; size <= MEMBERS_MAX; size++) {
 			struct world *w = world_connected(size, algs[a]);
@@ -48,7 +47,6 @@ static void posts_ahead_complete_in_order(void **state)
 {
 	struct world *w = world_connected(5, "dissemination:2");
 
-	(void)state;
 	for (uint32_t i = 0; i < 4; i++)
 		post(w, i, 10);
 	post(w, 4, 3);
@@ -67,7 +65,6 @@ static void one_event_starts_a_bounded_number(void **state)
 	struct world *w = world_connected(1, "pairwise");
 	uint32_t before;
 
-	(void)state;
 	post(w, 0, NBAR_POSTED_MAX);
 	before = w->member[0].completions;
 	assert_in_range(before, 1, NBAR_POSTED_MAX / 8);
@@ -80,7 +77,6 @@ static void posts_before_connect_wait_for_it(void **state)
 {
 	struct world *w = world_open(4, "pairwise");
 
-	(void)state;
 	post_all(w, 1);
 	for (uint32_t i = 0; i < 3; i++)
 		connect_member(w, i);
@@ -103,7 +99,6 @@ static void late_host_is_named_and_nobody_fails(void **state)
 {
 	struct world *w = world_connected(16, "dissemination:1");
 
-	(void)state;
 	for (uint32_t i = 0; i < 16; i++)
 		if (i != 11)
 			post(w, i, 1);
@@ -132,7 +127,6 @@ static void silent_nic_is_named_within_two_budgets(void **state)
 {
 	struct world *w = world_connected(8, "dissemination:1");
 
-	(void)state;
 	w->member[5].unplugged = true;
 	for (uint32_t i = 0; i < 8; i++)
 		post(w, i, 1);
@@ -154,7 +148,6 @@ static void dead_host_is_named_at_once(void **state)
 {
 	struct world *w = world_connected(9, "pairwise");
 
-	(void)state;
 	post_all(w, 1);
 	for (uint32_t i = 0; i < 9; i++)
 		if (i != 2)
@@ -178,7 +171,6 @@ static void bad_doorbells_are_counted(void **state)
 	struct world *w = world_connected(2, "pairwise");
 	struct member *m = &w->member[0];
 
-	(void)state;
 	post(w, 0, NBAR_POSTED_MAX + 1);
 	post(w, 0, 0xdeadbeef);
 	post(w, 0, 0xffffffff);
@@ -202,7 +194,6 @@ static void signals_go_through_or_are_counted(void **state)
 	const uint32_t word[NBAR_SIGNAL_WORDS] = { 42, 1, 2, 3, 4 };
 	struct member *m = &w->member[1];
 
-	(void)state;
 	nbnic_signal(&m->nic, m->group, 2, word); /* ranks 0, 2, 3: index 2 is rank 3 */
 	settle(w);
 	assert_int_equal(w->member[3].signals, 1);
@@ -221,7 +212,6 @@ static void lossy_wire_only_costs_time(void **state)
 {
 	static const char *const algs[] = { "pairwise", "dissemination:1", "dissemination:4" };
 
-	(void)state;
 	for (uint32_t a = 0; a < 3; a++) {
 		struct world *w = world_connected(13, algs[a]);
 
@@ -272,7 +262,6 @@ static void traced_events_come_in_order(void **state)
 	struct nbnic_ops ops = world_ops;
 	struct nbnic *nic = &w->member[0].nic;
 
-	(void)state;
 	ops.trace = on_trace;
 	nic->ops = &ops;
 	post_all(w, 1);
@@ -300,7 +289,6 @@ static void traced_answers(void **state)
 	struct nbnic_ops ops = world_ops;
 	struct nbnic *nic = &w->member[0].nic;
 
-	(void)state;
 	ops.trace = on_trace;
 	nic->ops = &ops;
 	nic->tracing = true;
@@ -328,7 +316,6 @@ static void a_later_without_a_reason_is_not_traced(void **state)
 	const struct nbnic_addr from = { { 1 } };
 	struct nbnic_ops ops = world_ops;
 
-	(void)state;
 	ops.trace = on_trace;
 	m->nic.ops = &ops;
 	m->nic.tracing = true;
@@ -358,7 +345,6 @@ static void a_silent_nic_is_traced(void **state)
 	struct nbnic_ops ops = world_ops;
 	struct nbnic *nic = &w->member[0].nic;
 
-	(void)state;
 	ops.trace = on_trace;
 	nic->ops = &ops;
 	nic->tracing = true;
@@ -394,7 +380,6 @@ static void many_late_ranks_are_traced_once(void **state)
 	struct nbnic_ops ops = world_ops;
 	struct nbnic *nic = &w->member[0].nic;
 
-	(void)state;
 	ops.trace = count_late;
 	nic->ops = &ops;
 	nic->tracing = true;

@@ -17,7 +17,6 @@ static void closed_member_answers_while_it_lingers(void **state)
 {
 	struct world *w = world_connected(2, "dissemination:1");
 
-	(void)state;
 	post(w, 1, 1);
 	settle(w);
 	w->loss_percent = 100;
@@ -45,7 +44,6 @@ static void orderly_close_sends_nothing(void **state)
 	struct world *w = world_connected(4, "pairwise");
 	uint32_t sent;
 
-	(void)state;
 	post_all(w, 1);
 	sent = w->sent;
 	for (uint32_t i = 0; i < 4; i++)
@@ -62,7 +60,6 @@ static void nic_that_fails_tells_all(void **state)
 {
 	struct world *w = world_connected(4, "pairwise");
 
-	(void)state;
 	post_all(w, 1);
 	post(w, 1, 2);
 	nbnic_fail(&w->member[0].nic, NBAR_STATUS_NIC_DOWN, w->now);
@@ -92,7 +89,6 @@ static void strangers_are_dropped(void **state)
 				   .sender = m->group->peer[0].handle };
 	struct nbfw_token t = good;
 
-	(void)state;
 	t.cookie ^= 1;
 	nbnic_receive(&m->nic, &from, &t, w->now);
 	t = good;
@@ -137,7 +133,6 @@ static void full_nic_says_so(void **state)
 	static struct nbnic_group *g[NBAR_GROUPS_MAX];
 	struct nbnic_group *more;
 
-	(void)state;
 	for (uint32_t i = 1; i < NBAR_GROUPS_MAX; i++)
 		assert_int_equal(open_group(m, "pairwise", 2, 0, &g[i]), 0);
 	assert_int_equal(open_group(m, "pairwise", 2, 0, &more), -NBFW_ENOSPC);
@@ -167,7 +162,6 @@ static void lingering_has_a_limit(void **state)
 	struct nbnic_group *g;
 	uint32_t last = 0;
 
-	(void)state;
 	for (uint32_t i = 0; i < 500; i++) {
 		assert_int_equal(open_group(m, "linear", NBFW_ROOT_MAX, 0, &g), 0);
 		last = g->handle & 0xffff;
@@ -203,7 +197,6 @@ static void refused_endpoints_change_nothing(void **state)
 	uint32_t bad, n = m->group->npeer;
 	const char *why;
 
-	(void)state;
 	for (uint32_t i = 0; i < n; i++)
 		endpoint[i] = w->member[m->group->peer[i].rank].endpoint;
 	for (uint32_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
@@ -239,7 +232,6 @@ static void budget_too_short_is_refused(void **state)
 	struct nbnic nic;
 	uint64_t sum = 0;
 
-	(void)state;
 	for (uint32_t i = 0; i < 2; i++)
 		assert_int_equal(nbnic_init(&nic, &world_ops, NULL, 1, &addr, &wrong[i]),
 				 -NBFW_EINVAL);

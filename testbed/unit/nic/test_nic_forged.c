@@ -81,7 +81,6 @@ static void test_all_types(void **state)
 {
 	const struct nbnic_addr own = { { 1 } };
 
-	(void)state;
 	for (uint32_t doubt = 0; doubt < 2; doubt++) {
 		struct world *w = world_connected(2, "pairwise");
 		struct member *m = &w->member[0];
@@ -107,7 +106,6 @@ static void test_each_byte(void **state)
 {
 	struct world *w = world_connected(2, "pairwise");
 
-	(void)state;
 	post(w, 0, 1);
 	for (uint32_t at = 0; at < NBNIC_ADDR_SIZE; at++)
 		for (uint32_t bit = 0; bit < 8; bit++) {
@@ -131,7 +129,6 @@ static void test_of_another_member(void **state)
 	struct world *w = world_connected(8, "dissemination:1");
 	const struct nbnic_group *g = w->member[0].group;
 
-	(void)state;
 	post(w, 0, 1);
 	for (uint32_t slot = 0; slot < g->plan->nrecv; slot++) {
 		uint32_t src = nbfw_plan_recvs(g->plan)[slot].src;
@@ -161,7 +158,6 @@ static void test_before_connect(void **state)
 {
 	const struct nbnic_addr own = { { 1 } };
 
-	(void)state;
 	for (uint32_t i = 0; i < 4; i++) {
 		struct world *w = world_open(2, "pairwise");
 		struct member *m = &w->member[0];
@@ -205,7 +201,6 @@ static void test_pull_before_connect(void **state)
 {
 	struct world *w = world_open(2, "pairwise");
 
-	(void)state;
 	say(w, &(struct nbnic_addr){ { 1 } }, NBFW_PULL);
 	assert_int_equal(w->sent, 1);
 	assert_int_equal(w->queue[0].to, 1);
@@ -226,7 +221,6 @@ static void test_signals(void **state)
 	uint32_t bad_at;
 	const char *why;
 
-	(void)state;
 	for (uint32_t i = 0; i < 3; i++)
 		endpoint[i] = w->member[order[i]].endpoint;
 	moved = w->member[3].endpoint;

@@ -32,7 +32,6 @@ static void test_endpoint(void **state)
 	struct nbnic_addr addr;
 	uint32_t rank = 77;
 
-	(void)state;
 	trace_open("dissemination:3", 1000, 500);
 	nbnic_group_endpoint(&trace.nic, trace.group, &e);
 	assert_memory_equal(e.byte, "nbbl", 4);
@@ -74,7 +73,6 @@ static void test_digests(void **state)
 		{ "pairwise", NBFW_ALG_PAIRWISE, 0, 9, UINT32_C(1) << 31 },
 	};
 
-	(void)state;
 	trace_open("pairwise", 2, 0);
 	for (uint32_t i = 0; i < sizeof(one) / sizeof(one[0]); i++) {
 		const struct nbnic_group *g =
@@ -90,7 +88,6 @@ static void test_handles(void **state)
 {
 	struct nbnic_group *g;
 
-	(void)state;
 	trace_connected("signal", 2, 0);
 	assert_int_equal(trace.group->handle, 0x10000);
 	g = trace_group("signal", 2, 0, 0, 1);
@@ -122,7 +119,6 @@ static void test_connect(void **state)
 	uint32_t bad;
 	const char *why;
 
-	(void)state;
 	trace_open("linear", 4, 0);
 	g = trace.group;
 	for (uint32_t i = 0; i < 3; i++)
@@ -176,7 +172,6 @@ static void test_info(void **state)
 	struct nbar_group_info info;
 	void *block = malloc(nbnic_group_size(NULL, 2));
 
-	(void)state;
 	nbnic_group_info(nbnic_group_build(&longest, block), &info);
 	assert_memory_equal(info.alg, name, NBAR_NAME_MAX - 1);
 	assert_int_equal(info.alg[NBAR_NAME_MAX - 1], 0);
@@ -239,7 +234,6 @@ static void test_info(void **state)
  * go out. */
 static void test_linger(void **state)
 {
-	(void)state;
 	trace_connected("linear", 4, 0);
 	trace_post(1);
 	for (uint32_t i = 0; i < 3; i++)
@@ -303,7 +297,6 @@ static void test_linger_limit(void **state)
 {
 	struct nbnic_group *newer;
 
-	(void)state;
 	trace_connected("linear", 4, 0);
 	newer = trace_group("linear", 4, 0, 9, 1);
 	trace.nic.linger_bytes_max = trace.group->bytes;
@@ -326,7 +319,6 @@ static void test_a_cut_group_sends_no_more(void **state)
 {
 	struct nbnic_group *newer;
 
-	(void)state;
 	trace_connected("linear", 4, 0);
 	newer = trace_group("linear", 4, 0, 9, 1);
 	trace.nic.linger_bytes_max = trace.group->bytes;
@@ -347,7 +339,6 @@ static void test_a_cut_group_sends_no_more(void **state)
 /* A pass ends the lingering of 16 groups at most, so that it stays short. */
 static void test_lingering_ends_in_parts(void **state)
 {
-	(void)state;
 	trace_connected("linear", 4, 0);
 	for (uint32_t i = 1; i <= 40; i++)
 		nbnic_group_close(&trace.nic, trace_group("linear", 4, 0, 9, i), NBAR_STATUS_CLOSED,
@@ -365,7 +356,6 @@ static void test_lingering_ends_in_parts(void **state)
 /* A NIC that stops tells each host, once. */
 static void test_a_stop_is_told(void **state)
 {
-	(void)state;
 	trace_connected("dissemination:1", 4, 0);
 	trace_post(1);
 	trace_take();
@@ -387,7 +377,6 @@ static void test_block(void **state)
 {
 	static const char *const alg[] = { "linear", "dissemination:3", "mcs", "signal" };
 
-	(void)state;
 	trace_open("pairwise", 2, 0);
 	for (uint32_t i = 0; i < 4; i++) {
 		const struct nbnic_group *g = trace_group(alg[i], 33, 0, 0, 0);

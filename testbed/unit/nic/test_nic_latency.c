@@ -53,7 +53,6 @@ static void buckets(void **state)
 	struct world *w = world_connected(2, "dissemination:1");
 	uint64_t n = 0, most = 0;
 
-	(void)state;
 	assert_int_equal(bucket_of(511), 0);
 	assert_int_equal(bucket_of(512), 1);
 	counts_in(w, 0);
@@ -79,7 +78,6 @@ static void the_longest(void **state)
 {
 	struct world *w = world_connected(2, "pairwise");
 
-	(void)state;
 	w->now = 0;
 	barrier_of(w, UINT64_MAX);
 	assert_int_equal(latency(w, 0)->bucket[64 - NBNIC_LATENCY_SHIFT], 1);
@@ -91,7 +89,6 @@ static void posted_ahead(void **state)
 {
 	struct world *w = world_connected(2, "pairwise");
 
-	(void)state;
 	post(w, 0, 3);
 	settle(w);
 	for (uint32_t e = 1; e <= 3; e++) {
@@ -109,7 +106,6 @@ static void alone(void **state)
 {
 	struct world *w = world_connected(1, "auto");
 
-	(void)state;
 	post_all(w, 5);
 	assert_int_equal(latency(w, 0)->bucket[0], 5);
 	assert_int_equal(w->member[0].group->last[0].barriers, 5);
@@ -205,7 +201,6 @@ static void in_all_plans(void **state)
 {
 	uint32_t n = 0;
 
-	(void)state;
 	group_plans_each (alg) {
 		char name[NBAR_NAME_MAX];
 
@@ -251,7 +246,6 @@ static void exchanges_lead_to_the_late_rank(void **state)
 		    { "dissemination:2", 3 },
 		    { "dissemination:3", 4 } };
 
-	(void)state;
 	for (uint32_t k = 0; k < sizeof(row) / sizeof(row[0]); k++)
 		for (uint32_t size = row[k].factor; size <= MEMBERS_MAX; size *= row[k].factor)
 			leads(row[k].alg, size);
@@ -264,7 +258,6 @@ static void the_root_of_a_tree_knows_the_late_child(void **state)
 	struct world *w = world_connected(8, "linear");
 	struct seen s = { 0 };
 
-	(void)state;
 	for (uint32_t late = 0; late < 8; late++) {
 		for (uint32_t i = 0; i < 8; i++)
 			if (i != late)

@@ -33,7 +33,6 @@ static void test_one_post_of_many_sends(void **state)
 	struct net *w = net_new();
 	uint32_t e = 0;
 
-	(void)state;
 	w->n[2].sink = true;
 	flooder(w, 0, 0, 0);
 	net_pair(w, 0, 1, 1, 1, 0);
@@ -60,7 +59,6 @@ static void test_many_groups_die(void **state)
 	const uint64_t *sent = &w->n[0].nic.counter[NBAR_COUNTER_aborts_sent];
 	uint32_t e = 0;
 
-	(void)state;
 	w->n[2].sink = true;
 	for (uint32_t i = 0; i < 64; i++)
 		flooder(w, 0, 0, i);
@@ -105,7 +103,6 @@ static void test_linear_roots_on_a_full_wire(void **state)
 	struct net *w = net_new();
 	uint32_t e = 0;
 
-	(void)state;
 	ntoken = 0;
 	w->seen = see_tokens;
 	w->n[2].limit = NBNIC_QUOTA / 2 - 1; /* less than a pass may send */
@@ -169,7 +166,6 @@ static void test_ports_share_the_wire(void **state)
 	struct net *w = net_new();
 	uint32_t count[3] = { 0 };
 
-	(void)state;
 	norder = 0;
 	w->seen = see_order;
 	w->n[2].sink = true;
@@ -238,7 +234,6 @@ static void a_backlog_has_a_quota(uint32_t quota)
 
 static void test_a_backlog_has_a_quota(void **state)
 {
-	(void)state;
 	a_backlog_has_a_quota(NBNIC_QUOTA_MIN);
 	a_backlog_has_a_quota(NBNIC_QUOTA);
 }
@@ -264,7 +259,6 @@ static void test_a_fresh_port_goes_before_backlogs(void **state)
 	struct net *w = net_new();
 	uint32_t bystander = RINGERS + 2, passes = 0;
 
-	(void)state;
 	w->n[2].sink = true;
 	w->seen = see_bystander;
 	flooder(w, 0, 0, 0);
@@ -300,7 +294,6 @@ static void test_fresh_ports_leave_room_for_backlogs(void **state)
 	const uint32_t nport = NET_PORTS;
 	uint32_t e = 0, port;
 
-	(void)state;
 	norder = 0;
 	w->seen = see_order;
 	w->n[2].sink = true;
@@ -360,7 +353,6 @@ static void test_aborts_go_on_where_they_stopped(void **state)
 	struct net *w = net_new();
 	struct nbnic_group *g = flooder(w, 0, 0, 0);
 
-	(void)state;
 	memset(aborted, 0, sizeof(aborted));
 	memset(told, 0, sizeof(told));
 	w->seen = see_aborts;
@@ -391,7 +383,6 @@ static void test_fresh_ports(void **state)
 	struct nbnic_rota rota;
 	uint32_t pass = 1;
 
-	(void)state;
 	nbnic_rota_init(&rota, port, &pass);
 	assert_null(port[NBNIC_PORTS_MAX].groups.next); /* no port */
 	for (uint32_t i = 0; i < 3; i++) {

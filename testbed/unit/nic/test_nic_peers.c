@@ -23,7 +23,6 @@ static void test_early_root_with_short_queues(void **state)
 	struct net *w = net_new();
 	static struct nbar_endpoint endpoint[1000];
 
-	(void)state;
 	w->n[0].limit = w->n[1].limit = 277;
 	net_open(w, 0, 0, 0, "linear", 1000, 0, NULL);
 	nbnic_group_endpoint(&w->n[0].nic, w->n[0].host[0][0].group, &endpoint[0]);
@@ -53,7 +52,6 @@ static void test_many_small_groups_with_short_queues(void **state)
 {
 	struct net *w = net_new();
 
-	(void)state;
 	w->n[0].limit = w->n[1].limit = 277;
 	for (uint32_t i = 0; i < 1000; i++) {
 		net_pair(w, 0, 0, 1, 0, i);
@@ -84,7 +82,6 @@ static void test_heard_by_another_group(void **state)
 {
 	struct net *w = net_new();
 
-	(void)state;
 	net_pair(w, 0, 0, 1, 0, 0);
 	net_pair(w, 0, 0, 1, 0, 1);
 	deaf_handle = w->n[0].host[0][0].group->handle;
@@ -107,7 +104,6 @@ static void test_silent_nic(void **state)
 {
 	struct net *w = net_new();
 
-	(void)state;
 	net_pair(w, 0, 0, 1, 0, 0);
 	w->n[1].dead = true;
 	net_post(w, 0, 0, 0, 1);
@@ -123,7 +119,6 @@ static void test_restarted_peer_is_found_at_once(void **state)
 {
 	struct net *w = net_new();
 
-	(void)state;
 	net_pair(w, 0, 0, 1, 0, 0);
 	net_pair(w, 0, 0, 1, 0, 1);
 	net_restart(w, 1);
@@ -141,7 +136,6 @@ static void test_restarted_peer_with_a_new_group(void **state)
 {
 	struct net *w = net_new();
 
-	(void)state;
 	net_pair(w, 0, 0, 1, 0, 0);
 	net_restart(w, 1);
 	net_open(w, 1, 0, 0, "pairwise", 2, 1, NULL);
@@ -155,7 +149,6 @@ static void test_closed_long_ago(void **state)
 {
 	struct net *w = net_new();
 
-	(void)state;
 	net_pair(w, 0, 0, 1, 0, 0);
 	nbnic_group_close(&w->n[1].nic, w->n[1].host[0][0].group, NBAR_STATUS_CLOSED, w->now);
 	net_pass(w, 5 * NET_SECOND);
@@ -175,7 +168,6 @@ static void test_strangers(void **state)
 	const struct nbnic_addr from = { { 1 } };
 	struct nbfw_token t = { .handle = 0x20003, .cookie = 9, .src = 1, .arg = 0 };
 
-	(void)state;
 	for (t.type = NBFW_TOKEN; t.type < NBFW_TYPE_END; t.type++)
 		if (t.type != NBFW_PULL)
 			nbnic_receive(&n->nic, &from, &t, w->now);
@@ -203,7 +195,6 @@ static void test_answers_leave_room(void **state)
 	const struct nbnic_addr from = { { 1 } };
 	const uint32_t room = NBNIC_PASS_FRAMES(NBNIC_QUOTA) - NBNIC_QUOTA;
 
-	(void)state;
 	w->n[1].sink = true;
 	net_pair(w, 0, 0, 1, 0, 0);
 	const struct nbfw_token t = { .type = NBFW_PULL,
@@ -229,7 +220,6 @@ static void test_peers_in_falling_order(void **state)
 	struct net *w = net_new();
 	struct nbnic_group *g;
 
-	(void)state;
 	memcpy(block, net_plan(SLOTS + 1, 0, SLOTS, 0), sizeof(block));
 	p->nsend = 2048;
 	p->nrecv = 2048;

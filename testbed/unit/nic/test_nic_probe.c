@@ -43,7 +43,6 @@ static void test_both_ways(void **state)
 	struct net *w = net_new();
 	struct nbnic_reach r;
 
-	(void)state;
 	net_pair(w, 0, 0, 1, 0, 0);
 	r = reach(w, 0, NBAR_RANK_NONE);
 	assert_int_equal(r.missing, 1);
@@ -77,7 +76,6 @@ static void test_pace_of_one_peer(void **state)
 {
 	struct net *w = net_new();
 
-	(void)state;
 	net_pair(w, 0, 0, 1, 0, 0);
 	w->n[1].dead = true;
 	for (uint32_t i = 0; i < 1000; i++) { /* 10 ms */
@@ -106,7 +104,6 @@ static void test_before_connect(void **state)
 	};
 	struct nbar_endpoint endpoint[2];
 
-	(void)state;
 	nbnic_group_endpoint(&w->n[0].nic, g[0], &endpoint[0]);
 	nbnic_group_endpoint(&w->n[1].nic, g[1], &endpoint[1]);
 	net_connect(w, 0, g[0], endpoint);
@@ -131,7 +128,6 @@ static bool lose_third(struct net *w, uint32_t from, uint32_t to, const struct n
 /* Of 30 % of lost frames, nobody notices anything. */
 static void test_loss(void **state)
 {
-	(void)state;
 	for (seed = 1; seed < 1000; seed += 7) {
 		uint32_t before = seed;
 		struct net *w = net_new();
@@ -158,7 +154,6 @@ static void test_one_direction(void **state)
 {
 	struct net *w = net_new();
 
-	(void)state;
 	net_pair(w, 0, 0, 1, 0, 0);
 	w->lost = lose_direction;
 	deaf = 1;
@@ -181,7 +176,6 @@ static void test_dead_and_restarted(void **state)
 {
 	struct net *w = net_new();
 
-	(void)state;
 	net_pair(w, 0, 0, 1, 0, 0);
 	w->n[1].dead = true;
 	assert_false(reaches(w, 0, 20 * NET_MS));
@@ -198,7 +192,6 @@ static void test_closed(void **state)
 {
 	struct net *w = net_new();
 
-	(void)state;
 	net_pair(w, 0, 0, 1, 0, 0);
 	nbnic_group_close(&w->n[1].nic, group_of(w, 1), NBAR_STATUS_CLOSED, w->now);
 	assert_false(reaches(w, 0, 20 * NET_MS));
@@ -217,7 +210,6 @@ static void test_strangers(void **state)
 	const struct nbnic_addr peer = { { 1 } }, other = { { 2 } };
 	struct nbnic_group *g;
 
-	(void)state;
 	net_pair(w, 0, 0, 1, 0, 0);
 	g = group_of(w, 0);
 	const struct nbfw_token good = {
@@ -307,7 +299,6 @@ static void test_many_peers(void **state)
 		net_open(w, 0, 0, 0, "custom", MANY + 1, 0, net_plan(MANY + 1, 0, MANY, 0));
 	uint64_t sent = 0, begin;
 
-	(void)state;
 	net_connect_phantoms(w, 0, g, 2);
 	w->lost = is_probe;
 	begin = w->now;
@@ -339,7 +330,6 @@ static void test_beside_pulls(void **state)
 {
 	struct net *w = net_new_quota(1);
 
-	(void)state;
 	w->n[2].sink = true;
 	net_connect_phantoms(
 		w, 0, net_open(w, 0, 1, 0, "custom", MANY + 1, 0, net_plan(MANY + 1, 0, 0, MANY)),
@@ -375,7 +365,6 @@ static void test_answers_have_a_bound(void **state)
 	const struct nbnic_addr from = { { 1 } };
 	const uint32_t room = NBNIC_PASS_FRAMES(NBNIC_QUOTA) - NBNIC_QUOTA;
 
-	(void)state;
 	w->n[1].sink = true;
 	net_pair(w, 0, 0, 1, 0, 0);
 	const struct nbfw_token t = { .type = NBFW_PROBE,

@@ -70,7 +70,6 @@ static void test_all_slots_in_eight_timeouts(void **state)
 	struct net *w = net_new();
 	struct nbnic_group *g = early_root(w, 0, 0, NBFW_ROOT_MAX);
 
-	(void)state;
 	memset(pulled, 0, sizeof(pulled));
 	npull = 0;
 	w->seen = see_pulls;
@@ -96,7 +95,6 @@ static void test_silent_slots_first(void **state)
 	struct nbnic_group *g = early_root(w, 0, 0, 1001);
 	uint32_t nslot = g->plan->nrecv, cap = NBFW_PULLS_LEAST(nslot), silent = 0;
 
-	(void)state;
 	memset(pulled, 0, sizeof(pulled));
 	w->seen = see_pulls;
 	w->n[2].sink = true;
@@ -128,7 +126,6 @@ static void test_pulls_are_paced(void **state)
 	uint32_t first = 0, small = 0;
 	uint64_t pace = NBNIC_PULL_NS_DEFAULT / 2;
 
-	(void)state;
 	npull = 0;
 	w->seen = see_pulls;
 	w->n[2].sink = true;
@@ -161,7 +158,6 @@ static void test_pulls_and_sends_share_one_frame(void **state)
 	const uint64_t *counter = w->n[0].nic.counter;
 	uint64_t pulls, tokens;
 
-	(void)state;
 	w->n[2].sink = true;
 	struct nbnic_group *many =
 		net_open(w, 0, 1, 0, "custom", 4001, 0, net_plan(4001, 0, 4000, 0));
@@ -192,7 +188,6 @@ static void test_waiting_pulls_are_due(void **state)
 	struct net *w = net_new();
 	struct nbnic *nic = &w->n[0].nic;
 
-	(void)state;
 	w->n[2].sink = true;
 	early_root(w, 0, 0, NBFW_ROOT_MAX);
 	for (uint32_t i = 0; nbnic_rota_empty(&nic->pulls); i++) {
@@ -212,7 +207,6 @@ static void test_timers_spread(void **state)
 	struct net *w = net_new();
 	uint32_t apart = 0;
 
-	(void)state;
 	w->n[2].sink = true;
 	for (uint32_t i = 0; i < 16; i++)
 		early_root(w, 0, i, 2);
@@ -256,7 +250,6 @@ static void few_timers_a_pass(uint32_t size, uint32_t most)
 
 static void test_few_timers_a_pass(void **state)
 {
-	(void)state;
 	few_timers_a_pass(2, 8);
 	few_timers_a_pass(NBFW_ROOT_MAX, 1);
 }
@@ -267,7 +260,6 @@ static void test_few_groups_a_pass(void **state)
 	struct net *w = net_new();
 	struct nbnic *nic = &w->n[0].nic;
 
-	(void)state;
 	for (uint32_t i = 0; i < 100; i++)
 		net_open(w, 0, 0, i, "linear", 2, 0, NULL);
 	nic->due = w->now;
@@ -286,7 +278,6 @@ static void test_groups_fire_first_in_turn(void **state)
 	struct nbnic_group *g[GROUPS];
 	uint32_t last = 0;
 
-	(void)state;
 	w->seen = see_pulls;
 	w->n[2].sink = true;
 	for (uint32_t i = 0; i < GROUPS; i++)

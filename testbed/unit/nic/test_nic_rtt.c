@@ -13,7 +13,6 @@ static void test_a_lost_token_costs_three_round_trips(void **state)
 	struct net *w = rtt_begin(&g);
 	uint64_t clean = rtt_barrier(w, 0), lost;
 
-	(void)state;
 	rtt_lose_tokens = 1;
 	lost = rtt_barrier(w, 0);
 	assert_in_range(lost, NBNIC_PULL_NS_DEFAULT, NBNIC_PULL_NS_DEFAULT * 3 / 2 + 2 * RTT);
@@ -36,7 +35,6 @@ static void test_not_one_extra_frame(void **state)
 	struct nbnic_group *g;
 	struct net *w = rtt_begin(&g);
 
-	(void)state;
 	for (uint32_t i = 0; i < 200; i++)
 		rtt_barrier(w, i % 2 ? 0 : NBNIC_PULL_NS_DEFAULT - 3 * DELAY);
 	assert_int_equal(rtt_frames(w), 2 * 200);
@@ -58,7 +56,6 @@ static void test_a_token_that_was_on_its_way(void **state)
 	struct net *w = rtt_begin(&g);
 	uint64_t first, rtt;
 
-	(void)state;
 	rtt_teach(w, 20);
 	first = g->first;
 	rtt = g->rtt.smooth;
@@ -76,7 +73,6 @@ static void test_a_lost_pull_is_repeated_soon(void **state)
 	struct nbnic_group *g;
 	struct net *w = rtt_begin(&g);
 
-	(void)state;
 	rtt_teach(w, 20);
 	rtt_lose_tokens = 1;
 	rtt_lose_pulls = 4;
@@ -91,7 +87,6 @@ static void test_the_answer_to_a_second_pull(void **state)
 	struct nbnic_group *g;
 	struct net *w = rtt_begin(&g);
 
-	(void)state;
 	rtt_lose_tokens = rtt_lose_pulls = 1;
 	rtt_barrier(w, 0);
 	assert_in_range(g->rtt.smooth, RTT - 128, RTT + 2 * NET_STEP);
@@ -106,7 +101,6 @@ static void test_the_interval_has_limits(void **state)
 	struct nbnic_group *g;
 	struct net *w = rtt_begin(&g);
 
-	(void)state;
 	rtt_teach(w, 20);
 	w->delay = 4 * DELAY;
 	for (uint32_t i = 0; i < 10; i++)
@@ -130,7 +124,6 @@ static void test_an_answer_without_a_question(void **state)
 	const struct nbnic_addr from = { { 1 } };
 	uint64_t rtt;
 
-	(void)state;
 	rtt_teach(w, 20);
 	rtt = g->rtt.smooth;
 	net_post(w, 0, 0, 0, 21);
@@ -156,7 +149,6 @@ static void test_other_answers_do_not_count(void **state)
 	struct net *w = rtt_begin(&g);
 	const struct nbnic_addr from = { { 1 } };
 
-	(void)state;
 	rtt_teach(w, 20);
 	net_post(w, 0, 0, 0, 21);
 	net_pass(w, g->first + 2 * NET_STEP);
@@ -198,7 +190,6 @@ static void test_sweeps_follow_at_once(void **state)
 		  NBNIC_PULL_NS_DEFAULT / 2 },
 	};
 
-	(void)state;
 	for (uint32_t i = 0; i < sizeof(one) / sizeof(one[0]); i++) {
 		struct nbnic_group *g;
 		struct net *w = rtt_begin(&g);
@@ -238,7 +229,6 @@ static void test_round_trips_longer_than_pull_ns(void **state)
 	struct nbnic_group *g;
 	struct net *w = rtt_begin(&g);
 
-	(void)state;
 	w->delay = 9 * NET_MS / 10;
 	rtt_lose_tokens = 1;
 	rtt_barrier(w, 0);
@@ -257,7 +247,6 @@ static void test_round_trips_longer_than_pull_ns(void **state)
 /* A NIC that stands still for a while, and answers then, is no long round trip. */
 static void test_a_pause_of_the_peer(void **state)
 {
-	(void)state;
 	for (uint64_t pause = 5 * NET_MS; pause <= 320 * NET_MS; pause *= 4) {
 		struct nbnic_group *g;
 		struct net *w = rtt_begin(&g);
@@ -286,7 +275,6 @@ static void test_the_time_of_a_pull_wraps(void **state)
 {
 	const uint64_t wrap = UINT64_C(1) << (32 + NBNIC_STAMP_SHIFT);
 
-	(void)state;
 	for (uint32_t i = 0; i < 2; i++) {
 		struct nbnic_group *g;
 		struct net *w = rtt_begin(&g);

@@ -13,7 +13,6 @@ static void test_needless_pulls_end(void **state)
 	struct net *w = rtt_begin(&g);
 	uint64_t before;
 
-	(void)state;
 	rtt_teach(w, 20);
 	assert_in_range(g->first, 2 * RTT - 256, 5 * RTT / 2);
 	before = rtt_pulls(w);
@@ -52,7 +51,6 @@ static void test_a_late_host_gets_few_pulls(void **state)
 	uint64_t usual = pulls_for_a_late_host(false, 5 * NET_SECOND);
 	uint64_t most = pulls_for_a_late_host(true, 5 * NET_SECOND), n = 0;
 
-	(void)state;
 	for (double ns = 8.0 * 2 * RTT; ns < (double)NET_BUDGET / 8; ns *= 9.0 / 8)
 		n++;
 	assert_in_range(most, usual + n / 2, usual + n + 8);
@@ -64,7 +62,6 @@ static void test_a_late_host_gets_few_pulls(void **state)
  * trips. */
 static void test_a_token_lost_after_a_long_wait(void **state)
 {
-	(void)state;
 	for (uint64_t late = 2 * NET_MS; late < NET_SECOND; late *= 3) {
 		struct nbnic_group *g;
 		struct net *w = rtt_begin(&g);
@@ -86,7 +83,6 @@ static void test_intervals_grow_with_the_wait(void **state)
 	uint64_t start, last = 0, before;
 	uint32_t n = 0;
 
-	(void)state;
 	rtt_teach(w, 20);
 	w->n[1].dead = true;
 	start = w->now;
@@ -143,7 +139,6 @@ static void test_the_budget_stays(void **state)
 {
 	uint64_t asked, most = NBFW_WINDOW - 1;
 
-	(void)state;
 	for (uint32_t i = 0; i < 2; i++) {
 		assert_in_range(silent_after(i > 0, &asked), NET_BUDGET, NET_BUDGET * 9 / 8);
 		assert_in_range(asked, NBFW_WINDOW - 1, most);
@@ -159,7 +154,6 @@ static void test_what_a_later_changes(void **state)
 {
 	static const uint32_t kind[] = { NBAR_WHY_UNKNOWN, NBAR_WHY_END, NBAR_WHY_HOST_LATE };
 
-	(void)state;
 	/* The engine would refuse rank 2 of a group of two, but it comes after this file. */
 	for (uint32_t named = 0; named < 3; named++) {
 		struct nbnic_group *g;
@@ -205,7 +199,6 @@ static void test_one_host_is_always_late(void **state)
 	struct nbar_endpoint endpoint[3];
 	uint32_t last = 0;
 
-	(void)state;
 	w->delay = DELAY;
 	for (uint32_t rank = 0; rank < 3; rank++) {
 		g[rank] = net_open(w, rank, 0, 0, "linear", 3, rank, NULL);

@@ -25,7 +25,6 @@ static void test_a_large_step_has_no_early_pulls(void **state)
 	struct nbnic_group *g;
 	struct net *w = rtt_begin(&g);
 
-	(void)state;
 	sent = &w->n[0].nic.counter[NBAR_COUNTER_pulls_sent];
 	g = wait_for_many(w, 0, NBFW_PULLS_MIN + 1);
 	g->first = g->rtt.every = NBNIC_PULL_NS_DEFAULT / 8;
@@ -57,7 +56,6 @@ static void test_groups_that_lose_together(void **state)
 	struct net *w = rtt_begin(&g);
 	uint64_t start, most;
 
-	(void)state;
 	rtt_teach(w, 20);
 	for (uint32_t i = 1; i < groups; i++) {
 		net_pair(w, 0, 0, 1, 0, i);
@@ -87,7 +85,6 @@ static void test_pulls_of_timeouts_go_first(void **state)
 	const struct nbnic *nic = &w->n[0].nic;
 	uint64_t before;
 
-	(void)state;
 	rtt_teach(w, 20);
 	for (uint32_t i = 0; i < 2; i++) {
 		wait_for_many(w, i, NBFW_PULLS_MIN);
@@ -120,7 +117,6 @@ static void test_pulls_of_timeouts_go_first(void **state)
  * TIMEOUT is due, only the PULL of the TIMEOUT goes out. */
 static void test_the_wait_for_the_pace_is_not_measured(void **state)
 {
-	(void)state;
 	for (uint32_t i = 0; i < 2; i++) {
 		struct nbnic_group *g;
 		struct net *w = rtt_begin(&g);
@@ -182,7 +178,6 @@ static void test_many_groups_are_swept_less_often(void **state)
 	struct nbnic_group *g;
 	struct net *w = begin_sweeps(&g);
 
-	(void)state;
 	assert_int_equal(sweep_gap(w), g->first / 8);
 	for (uint32_t i = 0; i < many; i++)
 		net_open(w, 0, 1, i, "dissemination:1", 2, 0, NULL);
@@ -194,7 +189,6 @@ static void test_many_groups_are_swept_less_often(void **state)
 /* A group that lingers or has failed never asks early, so it does not make sweeps frequent. */
 static void test_groups_that_have_ended_are_not_swept_for(void **state)
 {
-	(void)state;
 	for (uint32_t i = 0; i < 2; i++) {
 		struct nbnic_group *g;
 		struct net *w = begin_sweeps(&g);

@@ -17,7 +17,6 @@ static void test_starts_are_bounded(void **state)
 	struct net *w = net_new();
 	uint32_t rounds, before, started = 0;
 
-	(void)state;
 	for (uint32_t i = 0; i < 8; i++) {
 		net_open(w, 0, 0, i, "dissemination:1", 1, 0, NULL);
 		net_post(w, 0, 0, i, NBAR_POSTED_MAX);
@@ -59,7 +58,6 @@ static void test_visits_are_bounded(void **state)
 	struct net *w = net_new_quota(NBNIC_PASS_VISITS);
 	uint32_t ports, before;
 
-	(void)state;
 	for (uint32_t port = 0; port < NET_PORTS; port++)
 		net_open(w, 0, port, 0, "dissemination:1", 1, 0, NULL);
 	net_pass(w, NET_MS);
@@ -101,7 +99,6 @@ static void waiting_starts_have_the_quota(uint32_t quota)
 
 static void test_waiting_starts_have_the_quota(void **state)
 {
-	(void)state;
 	waiting_starts_have_the_quota(NBNIC_QUOTA_MIN);
 	waiting_starts_have_the_quota(3);
 	waiting_starts_have_the_quota(NBNIC_QUOTA);
@@ -113,7 +110,6 @@ static void test_lingering_is_no_work(void **state)
 	struct net *w = net_new();
 	struct nbnic *nic = &w->n[0].nic;
 
-	(void)state;
 	net_pair(w, 0, 0, 1, 0, 0);
 	nbnic_group_close(nic, w->n[0].host[0][0].group, NBAR_STATUS_CLOSED, w->now);
 	net_pass(w, NET_MS);
@@ -146,7 +142,6 @@ static void test_start_waits_for_sends(void **state)
 	struct net *w = net_new();
 	struct nbnic_group *g;
 
-	(void)state;
 	last_epoch = in_epoch = 0;
 	w->seen = see_epochs;
 	w->n[2].sink = true;
@@ -174,7 +169,6 @@ static void test_signals_have_a_share(void **state)
 	uint32_t bad, n = 0;
 	const char *why;
 
-	(void)state;
 	w->n[2].sink = true;
 	g = nbnic_group_build(&arg, malloc(nbnic_group_size(NULL, 2)));
 	assert_int_equal(nbnic_group_open(&w->n[0].nic, g), 0);

@@ -20,7 +20,6 @@ static void token(uint32_t rank, uint32_t epoch, uint32_t slot)
 
 static void test_barrier(void **state)
 {
-	(void)state;
 	trace_connected(FOUR, 4, 0);
 	trace_expect("");
 	trace_post(1);
@@ -58,7 +57,6 @@ static void test_timeouts(void **state)
 {
 	uint64_t interval = TRACE_MS;
 
-	(void)state;
 	trace_connected(FOUR, 4, 0);
 	trace_post(1);
 	trace_take();
@@ -102,7 +100,6 @@ static void test_timeouts(void **state)
 /* Half of pull_ns or more lies between two sweeps over the timers. */
 static void test_sweeps(void **state)
 {
-	(void)state;
 	trace_connected(FOUR, 4, 0);
 	trace_post(1);
 	trace_work(TRACE_MS * 3 / 4);
@@ -124,7 +121,6 @@ static void test_silence(void **state)
 {
 	uint64_t began, sum = 0;
 
-	(void)state;
 	trace_connected(FOUR, 4, 0);
 	for (uint32_t i = 0; i < NBFW_WINDOW; i++)
 		sum += trace.nic.interval[i];
@@ -160,7 +156,6 @@ static void test_silence(void **state)
 /* A sign of life of its NIC for another group, or a LATER, gives the source one more window. */
 static void test_alive(void **state)
 {
-	(void)state;
 	for (uint32_t how = 0; how < 3; how++) {
 		trace_connected(FOUR, 4, 0);
 		trace_post(1);
@@ -186,7 +181,6 @@ static void test_alive(void **state)
  * alive. */
 static void test_alive_with_a_short_budget(void **state)
 {
-	(void)state;
 	for (uint64_t units = 0; units < 3; units++) {
 		uint64_t end;
 
@@ -209,7 +203,6 @@ static void test_alive_with_a_short_budget(void **state)
 
 static void test_answers(void **state)
 {
-	(void)state;
 	trace_connected(FOUR, 4, 0);
 	trace_hear(NBFW_PULL, 1, 1, 0, 0, 0);
 	trace_expect("later @1 slot 0 to 1 rank 0 step 0 why 1; ");
@@ -256,7 +249,6 @@ static void test_answers(void **state)
  * A rank that no answer repeats leaves the list after three timeouts. */
 static void test_stragglers(void **state)
 {
-	(void)state;
 	trace_connected("linear", 20, 0);
 	trace_post(1);
 	trace_take();
@@ -293,7 +285,6 @@ static void test_stragglers(void **state)
  * called silent after 24 timeouts, if it belongs to one of the first 64 slots. */
 static void test_silent_nics(void **state)
 {
-	(void)state;
 	for (uint32_t slots = NBFW_PULLS_MIN; slots <= NBFW_PULLS_MIN + 1; slots++) {
 		const bool large = slots > NBFW_PULLS_MIN;
 
@@ -319,7 +310,6 @@ static void test_silent_nics(void **state)
  * silent if it was not heard in this window, of which 7 timeouts have passed. */
 static void test_silent_nics_without_an_entry(void **state)
 {
-	(void)state;
 	trace_connected("linear", 4, 0);
 	trace_post(1);
 	for (uint32_t rank = 2; rank < 4; rank++)
@@ -345,7 +335,6 @@ static void test_silent_nics_without_an_entry(void **state)
  * entries in the table of live NICs: most of 256 such NICs are remembered. */
 static void test_entries_of_nics(void **state)
 {
-	(void)state;
 	trace_open(FOUR, 4, 0); /* not connected: any NIC may ask */
 	trace.room = 0;
 	for (uint32_t at = 0; at < NBNIC_ADDR_NAME - 1; at++) {
@@ -375,7 +364,6 @@ static void test_idle(void **state)
 {
 	uint32_t pass;
 
-	(void)state;
 	trace_connected("linear", 3, 0);
 	trace_post(1);
 	trace_work(trace.group->deadline - trace.now);
@@ -398,7 +386,6 @@ static void test_doubt(void **state)
 {
 	uint64_t end = 0;
 
-	(void)state;
 	trace_connected("linear", 3, 0);
 	trace_post(1);
 	for (uint32_t i = 0; i <= NBFW_WINDOW / 2; i++) {
@@ -420,7 +407,6 @@ static void test_doubt(void **state)
  * the queue: then no token was lost. */
 static void test_answers_to_pulls(void **state)
 {
-	(void)state;
 	trace_connected("linear", 6, 0);
 	nbnic_quota_set(&trace.nic, 1);
 	trace_post(1);
@@ -448,7 +434,6 @@ static void test_signals(void **state)
 {
 	static const uint32_t word[NBAR_SIGNAL_WORDS] = { 1, 2, 3, 4, UINT32_MAX };
 
-	(void)state;
 	trace_connected("signal", 4, 1);
 	assert_true(nbnic_signal(&trace.nic, trace.group, 1, word));
 	trace_expect("signal to 2: 1 2 3 4 4294967295; ");

@@ -17,7 +17,6 @@ static void token(uint32_t rank, uint32_t epoch, uint32_t slot)
 /* What the wire refuses goes out later, once, and in order. */
 static void test_no_room(void **state)
 {
-	(void)state;
 	trace_connected(FOUR, 4, 0);
 	trace.room = 0;
 	trace_post(1);
@@ -54,7 +53,6 @@ static void test_no_room(void **state)
 /* A PULL that the wire refuses goes out later, and so does an ABORT. */
 static void test_no_room_for_pulls(void **state)
 {
-	(void)state;
 	trace_connected(FOUR, 4, 0);
 	trace_post(1);
 	trace_take();
@@ -104,7 +102,6 @@ static void test_pulls_go_on(void **state)
 {
 	const struct nbar_recv *recv;
 
-	(void)state;
 	trace_connected("dissemination:3", 16, 0);
 	recv = nbfw_plan_recvs(trace.group->plan);
 	trace_post(1);
@@ -131,7 +128,6 @@ static void test_no_such_slot(void **state)
 {
 	static const struct nbnic_heard none[NBNIC_HEARD_MAX];
 
-	(void)state;
 	trace_connected(FOUR, 4, 0);
 	trace_post(1);
 	trace.now = TRACE_BUDGET;
@@ -144,7 +140,6 @@ static void test_no_such_slot(void **state)
 /* Sources side by side that say nothing for a window, but whose NICs are alive. */
 static void test_silent_neighbours(void **state)
 {
-	(void)state;
 	trace_connected("linear", 4, 0);
 	trace_post(1);
 	for (uint32_t i = 1; i <= NBFW_WINDOW; i++) {
@@ -162,7 +157,6 @@ static void test_silent_neighbours(void **state)
 /* The last frames of a pass are for the queues: an event sends no more than the frames before. */
 static void test_last_frames(void **state)
 {
-	(void)state;
 	for (uint32_t inlined = 0; inlined <= 4; inlined += 4) {
 		uint32_t n = NBNIC_PASS_FRAMES(NBNIC_QUOTA) - NBNIC_QUOTA - inlined;
 
@@ -185,7 +179,6 @@ static void test_last_frames(void **state)
 /* A NIC tells a failure to all members that would wait for its own, and only to these. */
 static void test_failure(void **state)
 {
-	(void)state;
 	trace_connected(FOUR, 4, 0);
 	trace_post(1);
 	trace_take();
@@ -217,7 +210,6 @@ static void test_strangers(void **state)
 	struct nbnic_addr from;
 	struct nbnic_group *g;
 
-	(void)state;
 	trace_connected(FOUR, 4, 3);
 	memset(&from, 0, sizeof(from));
 	from.byte[0] = 0xa0;
@@ -271,7 +263,6 @@ static void test_ages(void **state)
 		1, 511, 1 << 9 | 256, 1 << 9 | 511, 7 << 9 | 300, 15 << 9 | 256, 15 << 9 | 511
 	};
 
-	(void)state;
 	trace_connected(FOUR, 4, 0);
 	trace_post(1);
 	for (uint32_t i = 0; i < sizeof(age) / sizeof(age[0]); i++) {
@@ -289,7 +280,6 @@ static void test_ages(void **state)
 /* A NIC is silent if 7 intervals have passed since it was heard, and one unit of the clock more. */
 static void test_age_of_silence(void **state)
 {
-	(void)state;
 	for (uint32_t i = 0; i < 2; i++) {
 		uint64_t end;
 

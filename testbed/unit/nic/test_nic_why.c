@@ -65,7 +65,6 @@ static void each_member_learns_why(const char *alg, uint32_t late, enum nbar_why
 
 static void a_late_host_is_named_in_each_plan(void **state)
 {
-	(void)state;
 	for (uint32_t i = 0; i < NKIND; i++) {
 		each_member_learns_why(kinds[i], 0, NBAR_WHY_HOST_LATE);
 		each_member_learns_why(kinds[i], 13, NBAR_WHY_HOST_LATE);
@@ -75,7 +74,6 @@ static void a_late_host_is_named_in_each_plan(void **state)
 
 static void a_stopped_and_an_ended_host_are_told_apart(void **state)
 {
-	(void)state;
 	for (uint32_t i = 0; i < NKIND; i++) {
 		each_member_learns_why(kinds[i], 21, NBAR_WHY_HOST_STOPPED);
 		each_member_learns_why(kinds[i], 6, NBAR_WHY_HOST_ENDED);
@@ -87,7 +85,6 @@ static void a_reason_that_changes_is_followed(void **state)
 {
 	struct world *w = world_connected(ALL, "tree:1");
 
-	(void)state;
 	post_others(w, ALL - 1);
 	pass_time(w, SECOND);
 	w->member[ALL - 1].host = NBAR_WHY_HOST_STOPPED;
@@ -101,7 +98,6 @@ static void the_age_is_that_of_the_first_question(void **state)
 {
 	struct world *w = world_connected(ALL, "tree:2");
 
-	(void)state;
 	post_others(w, ALL - 1);
 	pass_time(w, 30 * SECOND);
 	for (uint32_t i = 0; i + 1 < ALL; i++) {
@@ -119,7 +115,6 @@ static void each_barrier_has_its_own_age(void **state)
 	static const uint64_t late[] = { 20 * SECOND, 3 * SECOND, 9 * SECOND };
 	struct world *w = world_connected(4, "tree:2");
 
-	(void)state;
 	for (uint32_t e = 1; e <= 3; e++) {
 		for (uint32_t i = 0; i < 3; i++)
 			post(w, i, e);
@@ -148,7 +143,6 @@ static void a_host_may_be_late_for_a_day(void **state)
 	const uint64_t hour = 3600 * SECOND;
 	struct world *w = world_connected(2, "pairwise");
 
-	(void)state;
 	post_others(w, 1);
 	pass_time(w, SECOND);
 	w->now += 24 * hour;
@@ -166,7 +160,6 @@ static void a_silent_nic_is_not_a_late_host(void **state)
 	struct world *w = world_connected(8, "tree:1");
 	bool named = false;
 
-	(void)state;
 	w->member[7].unplugged = true;
 	post_others(w, 7);
 	for (uint32_t i = 0; i < 100 && !w->member[6].status; i++) {
@@ -189,7 +182,6 @@ static void a_member_that_is_only_asked_is_not_accused(void **state)
 {
 	struct world *w = world_connected(3, "tree:1");
 
-	(void)state;
 	post(w, 0, 1);
 	/* Rank 1 does not wait yet: its host is late, like that of rank 2. */
 	pass_time(w, 3 * MS);
@@ -206,7 +198,6 @@ static void a_nic_that_falls_silent_is_named_soon(void **state)
 {
 	struct world *w = world_connected(8, "tree:1");
 
-	(void)state;
 	post_others(w, 7);
 	pass_time(w, 300 * MS);
 	assert_true(names_only(&w->member[0], 7, NBAR_WHY_HOST_LATE));
@@ -236,7 +227,6 @@ static void a_nic_may_fall_silent_again(void **state)
 {
 	struct world *w = world_connected(2, "pairwise");
 
-	(void)state;
 	for (uint32_t e = 1; e <= 2; e++) {
 		w->member[1].unplugged = true;
 		post(w, 0, e);
@@ -258,7 +248,6 @@ static void a_source_that_misses_some_questions_is_not_silent(void **state)
 {
 	struct world *w = world_connected(8, "tree:1");
 
-	(void)state;
 	w->member[7].unplugged = true;
 	post_others(w, 7);
 	pass_time(w, 10 * MS);
@@ -276,7 +265,6 @@ static void a_source_that_misses_some_questions_is_not_silent(void **state)
 /* Two hosts are late, and one of them arrives. */
 static void a_rank_that_arrives_is_forgotten(void **state)
 {
-	(void)state;
 	for (uint32_t kind = 0; kind < NKIND; kind++) {
 		struct world *w = world_connected(ALL, kinds[kind]);
 		const struct member *first = &w->member[5];
@@ -302,7 +290,6 @@ static void no_loss_and_nobody_late_sends_no_answer(void **state)
 {
 	struct world *w = world_connected(ALL, "dissemination:1");
 
-	(void)state;
 	for (uint32_t e = 1; e <= 20; e++)
 		post_all(w, e);
 	assert_int_equal(counted(w, NBAR_COUNTER_pulls_sent), 0);
@@ -315,7 +302,6 @@ static void answers_are_bounded_by_questions(void **state)
 {
 	struct world *w = world_connected(ALL, "tree:1");
 
-	(void)state;
 	post_others(w, ALL - 1);
 	for (uint32_t i = 0; i < 40; i++) {
 		w->member[ALL - 1].host = i % 2 ? NBAR_WHY_HOST_STOPPED : NBAR_WHY_HOST_LATE;

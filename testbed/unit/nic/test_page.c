@@ -51,7 +51,6 @@ static bool scan(void)
 /* Whatever the host writes there, the NIC only writes the word. */
 static void test_kicks(void **state)
 {
-	(void)state;
 	begin("pairwise", 2, 0);
 	page.kick = 0;
 	nbnic_page_ask_kicks(&port, true);
@@ -69,7 +68,6 @@ static void test_cells(void **state)
 {
 	const uint32_t all_set = 0xeeeeeeee;
 
-	(void)state;
 	begin("pairwise", 2, 0);
 	assert_int_equal(page.magic, NBAR_ABI_MAGIC);
 	assert_int_equal(page.version, NBAR_ABI_VERSION);
@@ -104,7 +102,6 @@ static void test_cells(void **state)
 
 static void test_doorbells(void **state)
 {
-	(void)state;
 	begin("dissemination:1", 4, 0);
 	assert_false(scan());
 	page.doorbell[CELL].posted = 1;
@@ -125,7 +122,6 @@ static void test_wakes(void **state)
 	struct nbar_completion *c = &page.completion[CELL];
 	uint32_t before;
 
-	(void)state;
 	begin("dissemination:1", 4, 0);
 	before = c->wake;
 	nbnic_page_complete(&port, &trace.nic, CELL, 7, NBAR_STATUS_OK, NBAR_RANK_NONE);
@@ -174,7 +170,6 @@ static void test_many_cells(void **state)
 {
 	uint32_t last = CELL + NBNIC_SCAN_CELLS;
 
-	(void)state;
 	begin("dissemination:1", 4, 0);
 	for (uint32_t cell = CELL + 1; cell <= last; cell++)
 		nbnic_cell_begin(&port, cell, trace.group);
@@ -194,7 +189,6 @@ static void test_stragglers(void **state)
 	static const struct nbnic_straggler late[] = { { .rank = 4 }, { .rank = 9 } };
 	const struct nbar_completion *c = &page.completion[CELL];
 
-	(void)state;
 	begin("pairwise", 2, 0);
 	nbnic_page_stragglers(&port, CELL, late, 2);
 	assert_int_equal(c->nstragglers, 2);
@@ -216,7 +210,6 @@ static void fill(uint32_t at, uint32_t cell, uint32_t peer)
 /* Entries go out in order, up to the budget, and around the end of the ring. */
 static void test_send_ring(void **state)
 {
-	(void)state;
 	begin("signal", 4, 1);
 	assert_int_equal(port.nsignal, 1);
 	port.sends_taken = NBAR_SIGNALS_MAX - 1;
@@ -248,7 +241,6 @@ static void test_receive_ring(void **state)
 	static const uint32_t word[NBAR_SIGNAL_WORDS] = { 5, 6, 7, 8, 9 };
 	const struct nbar_signal *e = &page.recv[0];
 
-	(void)state;
 	begin("signal", 4, 1);
 	for (uint32_t i = 0; i < NBAR_SIGNALS_MAX; i++) {
 		assert_true(nbnic_page_deliver(&port, CELL, 3, word));

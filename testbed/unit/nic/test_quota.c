@@ -27,7 +27,6 @@ static void ports_of_a_user(void **state)
 {
 	const uint32_t most = NBNIC_PORTS_MAX / 2;
 
-	(void)state;
 	world_begin(0, HALF);
 	for (uint32_t i = 0; i < most; i++)
 		assert_int_equal(port_open_as(&client[i], GREEDY), 0);
@@ -47,7 +46,6 @@ static void groups_of_a_user(void **state)
 {
 	const uint32_t most = NBNIC_GROUPS_MAX / 2;
 
-	(void)state;
 	world_begin(0, HALF);
 	for (uint32_t i = 0; i < 3; i++)
 		assert_int_equal(port_open_as(&client[i], i < 2 ? GREEDY : OTHER), 0);
@@ -70,7 +68,6 @@ static void each_user_has_an_account(void **state)
 	struct nbnic_client *second = &client[most];
 	char text[80];
 
-	(void)state;
 	world_begin(0, 25);
 	for (uint32_t i = 0; i < most; i++) {
 		assert_int_equal(port_open_as(&client[i], GREEDY), 0);
@@ -106,7 +103,6 @@ static void parts_of_a_user(void **state)
 {
 	static const uint32_t percents[] = { 1, 30, 99 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(percents) / sizeof(percents[0]); i++) {
 		const uint32_t percent = percents[i];
 		const struct nbnic_user *most = &w.device.user_max;
@@ -136,7 +132,6 @@ static void memory_of_a_user(void **state)
 	uint32_t opened = 0;
 	char text[80];
 
-	(void)state;
 	world_begin(UINT64_C(8) << 20, HALF);
 	for (uint32_t i = 0; i < PORTS; i++) {
 		assert_int_equal(port_open_as(&client[i], GREEDY), 0);
@@ -161,7 +156,6 @@ static void attachments_of_a_user(void **state)
 	static struct nbnic_client more[2];
 	struct nbar_req_port_attach req = { .port = 0 };
 
-	(void)state;
 	world_begin(0, HALF);
 	w.device.user_max.nattached = 1;
 	assert_int_equal(port_open_as(&client[0], GREEDY), 0);
@@ -198,7 +192,6 @@ static const struct nbnic_user_linger *lingering(const struct nbnic_client *c)
  * lingering groups. */
 static void handles_of_another_user_stay(void **state)
 {
-	(void)state;
 	world_begin(0, HALF);
 	assert_int_equal(port_open_as(&client[0], GREEDY), 0);
 	assert_int_equal(port_open_as(&client[1], OTHER), 0);
@@ -214,7 +207,6 @@ static void handles_of_another_user_stay(void **state)
 /* A user that has as many lingering groups as another, or as many bytes, loses its own. */
 static void equal_parts_stay(void **state)
 {
-	(void)state;
 	for (int by_bytes = 0; by_bytes < 2; by_bytes++) {
 		const uint32_t each = by_bytes ? 2 : NBNIC_HANDLES / 2;
 
@@ -239,7 +231,6 @@ static void equal_parts_stay(void **state)
 /* Memory has a limit: few groups, but large groups. */
 static void memory_of_another_user_stays(void **state)
 {
-	(void)state;
 	world_begin(UINT64_C(8) << 20, HALF);
 	assert_int_equal(port_open_as(&client[0], GREEDY), 0);
 	assert_int_equal(port_open_as(&client[1], OTHER), 0);
@@ -260,7 +251,6 @@ static void memory_of_another_user_stays(void **state)
 /* The account of a user stays while groups of the user linger, unless another user needs it. */
 static void accounts_are_used_again(void **state)
 {
-	(void)state;
 	world_begin(0, HALF);
 	for (uint32_t i = 0; i < NBNIC_USERS_MAX; i++)
 		assert_int_equal(port_open_as(&client[i], 100 + i), 0);
@@ -295,7 +285,6 @@ static void accounts_are_used_again(void **state)
 /* One user may have all of a NIC: only the limits of the NIC itself apply. */
 static void one_user_may_have_all(void **state)
 {
-	(void)state;
 	world_begin(0, 0);
 	for (uint32_t i = 0; i < NBNIC_PORTS_MAX; i++)
 		assert_int_equal(port_open_as(&client[i], GREEDY), 0);

@@ -43,7 +43,6 @@ static void test_heads(void **state)
 		{ 16, false, { NBAR_ABI_MAGIC, 1, 14, 16, 5 }, NBAR_EOPNOTSUPP, "unknown op 14" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		memcpy(w.in, &bad[i].q, sizeof(q));
 		nbnic_client_request(&w.client, w.in, bad[i].length, bad[i].truncated, &w.out);
@@ -80,7 +79,6 @@ static void test_bodies(void **state)
 	static const uint8_t zero[200];
 	char text[64];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(op) / sizeof(op[0]); i++) {
 		for (uint32_t length = 0; length < op[i].length + 4u; length += 4) {
 			if (length == op[i].length || (length > op[i].length && op[i].more))
@@ -101,7 +99,6 @@ static void test_ports(void **state)
 	struct nbar_req_port_open req = { .port = NBAR_PORTS_MAX };
 	const struct nbar_rep_port_open *rep = body();
 
-	(void)state;
 	refuses(&w.client, NBAR_OP_PORT_OPEN, &req, sizeof(req), NBAR_ERANGE,
 		"port 1024: n0 has ports 0 to 1023");
 	req.port = NBAR_PORTS_MAX - 1;
@@ -150,7 +147,6 @@ static void test_all_ports_in_use(void **state)
 	static struct nbnic_client c[NBAR_PORTS_MAX];
 	const struct nbar_req_port_open req = { .port = NBAR_PORT_ANY };
 
-	(void)state;
 	for (uint32_t i = 0; i < NBAR_PORTS_MAX; i++) {
 		nbnic_client_begin(&w.device, &c[i], i, 1, false);
 		port_open(&c[i], NBAR_PORT_ANY);
@@ -188,7 +184,6 @@ static void test_groups(void **state)
 	struct nbar_req_group_open req;
 	const struct nbar_rep_group_open *rep = body();
 
-	(void)state;
 	port_open(&w.client, 3);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		req = group(bad[i].alg, bad[i].rank, bad[i].size);
@@ -254,7 +249,6 @@ static void test_custom(void **state)
 	struct nbfw_alg pairwise = { NBFW_ALG_PAIRWISE, 0 };
 	size_t length;
 
-	(void)state;
 	port_open(&w.client, 0);
 	q.req.plan_length = (uint32_t)nbfw_plan_generate(pairwise, 4, 1, q.plan, sizeof(q.plan));
 	length = sizeof(q.req) + q.req.plan_length;
@@ -282,7 +276,6 @@ static void test_connect(void **state)
 	struct nbar_endpoint a, b;
 	const struct nbar_rep_group_connect *rep = body();
 
-	(void)state;
 	port_open(&w.client, 3);
 	refuses(&w.client, NBAR_OP_GROUP_CONNECT, &q, sizeof(q.req) + 192, NBAR_ENOENT,
 		"there is no group in cell 0 of port 3; open");

@@ -12,7 +12,6 @@ static void test_attach(void **state)
 	struct nbar_req_group_attach hold = { .cell = 70 };
 	const struct nbar_req_group_close cell = { .cell = 70 };
 
-	(void)state;
 	port_open(&w.client, 3);
 	for (uint32_t i = 0; i < 70; i++)
 		group_open("pairwise", 0, 2);
@@ -76,7 +75,6 @@ static void test_held_cell(void **state)
 	struct nbar_req_group_attach hold = { .cell = 0 };
 	struct nbar_req_group_close cell = { .cell = 0 };
 
-	(void)state;
 	port_open(&w.client, 3);
 	hold.endpoint = group_open("pairwise", 0, 2).endpoint;
 	memcpy(attach.secret, w.client.secret, sizeof(attach.secret));
@@ -107,7 +105,6 @@ static void test_held_cells(void **state)
 	struct nbar_endpoint endpoint[CELLS];
 	bool held[CELLS] = { false };
 
-	(void)state;
 	port_open(&w.client, 3);
 	for (uint32_t i = 0; i < CELLS; i++)
 		endpoint[i] = group_open("pairwise", 0, 2).endpoint;
@@ -139,7 +136,6 @@ static void test_attach_again(void **state)
 	struct nbar_req_port_attach attach = { .port = 3 };
 	struct nbar_req_group_attach hold = { .cell = 0 };
 
-	(void)state;
 	for (uint32_t i = 0; i < 2; i++) {
 		port_open(&w.client, 3);
 		hold.endpoint = group_open("pairwise", 0, 2).endpoint;
@@ -158,7 +154,6 @@ static void test_events(void **state)
 {
 	struct nbar_req_group_events cell = { .cell = 0 };
 
-	(void)state;
 	port_open(&w.client, 3);
 	refuses(&w.client, NBAR_OP_GROUP_EVENTS, &cell, sizeof(cell), NBAR_ENOENT,
 		"there is no group of barriers in cell 0 of this port of n0; was");
@@ -184,7 +179,6 @@ static void test_statistics(void **state)
 	struct nbar_req_group_stat req = { 0 };
 	struct nbar_req_group_close cell = { .cell = 1 };
 
-	(void)state;
 	port_open(&w.client, 3);
 	for (uint32_t i = 0; i < 4; i++)
 		group_open("pairwise", 0, 2);
@@ -245,7 +239,6 @@ static void test_texts(void **state)
 {
 	char text[64];
 
-	(void)state;
 	format(text, sizeof(text), "%s %u %u %x %d %d %d %%", "a", 0u, UINT32_MAX, 0xcafe09u,
 	       INT32_MIN, 0, 10);
 	assert_string_equal(text, "a 0 4294967295 cafe09 -2147483648 0 10 %");

@@ -10,7 +10,6 @@ static void test_nic(void **state)
 	const struct nbar_rep_nic_latency *rep = body();
 	struct nbnic_latency *latency = &w.device.nic.latency;
 
-	(void)state;
 	/* The bytes behind the buckets do not count. */
 	memset(&w.device.nic.sends_port[0], 0x55, sizeof(w.device.nic.sends_port[0]));
 	latency->ns = 77;
@@ -46,7 +45,6 @@ static void test_group(void **state)
 	const struct nbar_last *last;
 	uint32_t cell;
 
-	(void)state;
 	port_open(&w.client, 5);
 	cell = group_open("linear", 0, 1000).cell;
 	g = w.client.port->cell[cell].group;
@@ -71,7 +69,6 @@ static void test_no_group(void **state)
 {
 	struct nbar_req_group_latency req = { .port = NBNIC_PORTS_MAX };
 
-	(void)state;
 	refuses(&w.client, NBAR_OP_GROUP_LATENCY, &req, sizeof(req), NBAR_ENOENT,
 		"port 1024 of n0 has no group with barriers in cell 0; nbar stat");
 	req.port = 5;

@@ -26,7 +26,6 @@ static void test_connect_in_parts(void **state)
 {
 	const struct nbar_rep_group_connect *rep = body();
 
-	(void)state;
 	open_many();
 	assert_int_equal(
 		request(&w.client, NBAR_OP_GROUP_CONNECT, &connect_all, sizeof(connect_all)), 0);
@@ -43,7 +42,6 @@ static void test_port_ends(void **state)
 		uint32_t peers;
 	} end[] = { { 1, 0 }, { 2, 0 }, { 3, 0 }, { 4, 0 }, { 5, 32 } };
 
-	(void)state;
 	open_many();
 	for (uint32_t i = 0; i < sizeof(end) / sizeof(end[0]); i++) {
 		w.hide = end[i].call;
@@ -70,7 +68,6 @@ static void test_most_peers(void **state)
 		struct nbar_recv recv[EACH];
 	} q;
 
-	(void)state;
 	port_open(&w.client, 3);
 	q.req = group("custom", 0, 2 * EACH + 1);
 	q.req.plan_length = sizeof(q) - sizeof(q.req);
@@ -96,7 +93,6 @@ static void test_statistics_with_a_gap(void **state)
 	struct nbar_req_group_stat req = { 0 };
 	const struct nbar_req_group_close cell = { .cell = 1 };
 
-	(void)state;
 	port_open(&w.client, 3);
 	for (uint32_t i = 0; i < 3; i++)
 		group_open("signal", i, 3);
@@ -127,7 +123,6 @@ static void test_messages_have_no_barrier(void **state)
 	struct nbar_req_port_attach attach = { .port = 3 };
 	struct nbar_req_group_attach hold = { .cell = 0 };
 
-	(void)state;
 	port_open(&w.client, 3);
 	hold.endpoint = group_open("signal", 0, 3).endpoint;
 	assert_false(nbnic_device_pass(&w.device, w.now)); /* no message waits */
@@ -156,7 +151,6 @@ static void test_reach(void **state)
 	} connect = { { 0, 1 }, { { 0 } } };
 	struct nbfw_token echo = { .type = NBFW_ECHO, .src = 1 };
 
-	(void)state;
 	port_open(&w.client, 3);
 	peer = group_open("pairwise", 1, 2).endpoint;
 	hold.endpoint = group_open("pairwise", 0, 2).endpoint;
@@ -215,7 +209,6 @@ static void test_reach(void **state)
 /* While tracing is on, the platform gets the events of all groups. */
 static void test_trace(void **state)
 {
-	(void)state;
 	port_open(&w.client, 3);
 	group_open("pairwise", 0, 1);
 	w.client.port->page->doorbell[0].posted = 1;
@@ -242,7 +235,6 @@ static void test_user_limits(void **state)
 	};
 	static struct nbnic_device d;
 
-	(void)state;
 	for (uint32_t i = 0; i < sizeof(limit) / sizeof(limit[0]); i++) {
 		d.open_bytes_max = limit[i].open_bytes;
 		nbnic_users_init(&d, limit[i].percent);
@@ -259,7 +251,6 @@ static void test_user_memory(void **state)
 	struct nbnic_request r = { .client = &w.client, .device = &w.device, .reply = &w.out.head };
 	struct nbnic_user *u = &w.device.user[w.client.user];
 
-	(void)state;
 	w.device.user_max.bytes = 64 << 10;
 	u->bytes = 1 << 10;
 	assert_int_equal(nbnic_user_check_group(&r, 63 << 10), 0);
@@ -273,7 +264,6 @@ static void test_host_of_a_group(void **state)
 	struct nbar_group_info info;
 	struct nbnic_group *g;
 
-	(void)state;
 	port_open(&w.client, 3);
 	group_open("pairwise", 0, 2);
 	g = w.client.port->cell[0].group;
@@ -317,7 +307,6 @@ static void test_peers_ask(void **state)
 	struct nbfw_token t = { .src = 1, .epoch = 1, .arg = 0 };
 	const struct nbnic_group *g;
 
-	(void)state;
 	port_open(&w.client, 3);
 	group_open("pairwise", 0, 2);
 	q.endpoint = group_open("pairwise", 1, 2).endpoint;

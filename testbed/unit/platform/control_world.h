@@ -143,7 +143,6 @@ FALLIBLE(int, epoll_ctl, (int epoll, int op, int fd, struct epoll_event *ev), (e
 	 EPERM, -1)
 
 void *__real_calloc(size_t n, size_t size);
-void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_calloc(size_t n, size_t size)
 {
 	void *block = call_fails(ENOMEM) ? NULL : __real_calloc(n, size);
@@ -153,7 +152,6 @@ void *__wrap_calloc(size_t n, size_t size)
 }
 
 void *__real_malloc(size_t size);
-void *__wrap_malloc(size_t size);
 void *__wrap_malloc(size_t size)
 {
 	void *block = call_fails(ENOMEM) ? NULL : __real_malloc(size);
@@ -163,14 +161,12 @@ void *__wrap_malloc(size_t size)
 }
 
 void __real_free(void *block);
-void __wrap_free(void *block);
 void __wrap_free(void *block)
 {
 	world.blocks -= block != NULL;
 	__real_free(block);
 }
 
-int __wrap_clock_gettime(clockid_t id, struct timespec *out);
 int __wrap_clock_gettime(clockid_t id, struct timespec *out)
 {
 	assert_int_equal(id, CLOCK_MONOTONIC);
@@ -185,7 +181,6 @@ static uint64_t mailbox_clock(void)
 	return world.clock;
 }
 
-int __wrap_nanosleep(const struct timespec *t, struct timespec *rest);
 int __wrap_nanosleep(const struct timespec *t, struct timespec *rest)
 {
 	(void)rest;
@@ -197,7 +192,6 @@ int __wrap_nanosleep(const struct timespec *t, struct timespec *rest)
 	return 0;
 }
 
-int __wrap_getrlimit(__rlimit_resource_t which, struct rlimit *out);
 int __wrap_getrlimit(__rlimit_resource_t which, struct rlimit *out)
 {
 	assert_int_equal(which, RLIMIT_NOFILE);
@@ -206,7 +200,6 @@ int __wrap_getrlimit(__rlimit_resource_t which, struct rlimit *out)
 }
 
 int __real_getsockopt(int fd, int level, int option, void *out, socklen_t *size);
-int __wrap_getsockopt(int fd, int level, int option, void *out, socklen_t *size);
 int __wrap_getsockopt(int fd, int level, int option, void *out, socklen_t *size)
 {
 	bool fails = call_fails(EIO);
@@ -218,7 +211,6 @@ int __wrap_getsockopt(int fd, int level, int option, void *out, socklen_t *size)
 }
 
 ssize_t __real_sendmsg(int fd, const struct msghdr *msg, int flags);
-ssize_t __wrap_sendmsg(int fd, const struct msghdr *msg, int flags);
 ssize_t __wrap_sendmsg(int fd, const struct msghdr *msg, int flags)
 {
 	if (msg->msg_controllen > 0 && world.send_fails > 0) {
@@ -230,7 +222,6 @@ ssize_t __wrap_sendmsg(int fd, const struct msghdr *msg, int flags)
 }
 
 int __real_pthread_mutex_lock(pthread_mutex_t *lock);
-int __wrap_pthread_mutex_lock(pthread_mutex_t *lock);
 int __wrap_pthread_mutex_lock(pthread_mutex_t *lock)
 {
 	if (world.control && lock == &world.control->lock) {
@@ -241,7 +232,6 @@ int __wrap_pthread_mutex_lock(pthread_mutex_t *lock)
 }
 
 int __real_pthread_mutex_unlock(pthread_mutex_t *lock);
-int __wrap_pthread_mutex_unlock(pthread_mutex_t *lock);
 int __wrap_pthread_mutex_unlock(pthread_mutex_t *lock)
 {
 	if (world.control && lock == &world.control->lock) {
@@ -254,7 +244,6 @@ int __wrap_pthread_mutex_unlock(pthread_mutex_t *lock)
 /* --- threads ------------------------------------------------------------------------------- */
 
 int __real_pthread_attr_init(pthread_attr_t *attr);
-int __wrap_pthread_attr_init(pthread_attr_t *attr);
 int __wrap_pthread_attr_init(pthread_attr_t *attr)
 {
 	world.attrs++; /* POSIX lets it be destroyed even if this fails, and glibc, too */
@@ -263,7 +252,6 @@ int __wrap_pthread_attr_init(pthread_attr_t *attr)
 }
 
 int __real_pthread_attr_destroy(pthread_attr_t *attr);
-int __wrap_pthread_attr_destroy(pthread_attr_t *attr);
 int __wrap_pthread_attr_destroy(pthread_attr_t *attr)
 {
 	world.attrs--;
@@ -271,14 +259,12 @@ int __wrap_pthread_attr_destroy(pthread_attr_t *attr)
 }
 
 int __real_pthread_cond_signal(pthread_cond_t *cond);
-int __wrap_pthread_cond_signal(pthread_cond_t *cond);
 int __wrap_pthread_cond_signal(pthread_cond_t *cond)
 {
 	world.signals++;
 	return __real_pthread_cond_signal(cond);
 }
 
-int __wrap_pthread_create(pthread_t *id, const pthread_attr_t *attr, void *(*main)(void *), void *);
 int __wrap_pthread_create(pthread_t *id, const pthread_attr_t *attr, void *(*main)(void *),
 			  void *arg)
 {
@@ -299,14 +285,12 @@ int __wrap_pthread_create(pthread_t *id, const pthread_attr_t *attr, void *(*mai
 	return 0;
 }
 
-int __wrap_pthread_setname_np(pthread_t id, const char *name);
 int __wrap_pthread_setname_np(pthread_t id, const char *name)
 {
 	snprintf(world.thread[id - 1].name, sizeof(world.thread[id - 1].name), "%s", name);
 	return 0;
 }
 
-int __wrap_pthread_join(pthread_t id, void **result);
 int __wrap_pthread_join(pthread_t id, void **result)
 {
 	(void)result;
@@ -315,7 +299,6 @@ int __wrap_pthread_join(pthread_t id, void **result)
 }
 
 int __real_epoll_wait(int epoll, struct epoll_event *ev, int max, int ms);
-int __wrap_epoll_wait(int epoll, struct epoll_event *ev, int max, int ms);
 int __wrap_epoll_wait(int epoll, struct epoll_event *ev, int max, int ms)
 {
 	int n = __real_epoll_wait(epoll, ev, max, 0);
@@ -389,8 +372,6 @@ static void all_run(void)
 
 static bool users_delayed;
 
-int __wrap_pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *lock, clockid_t id,
-				  const struct timespec *end);
 int __wrap_pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *lock, clockid_t id,
 				  const struct timespec *end)
 {

@@ -19,7 +19,6 @@ static void blocks_keep_to_themselves(void **state)
 	struct rng r = { unit_seed() };
 	struct arena a;
 
-	(void)state;
 	arena_init(&a, memory, memory + BYTES);
 	for (uint32_t i = 0; i < 20000; i++) {
 		uint32_t k = rng_below(&r, BLOCKS);
@@ -55,7 +54,6 @@ static void a_full_arena_refuses(void **state)
 	struct arena a;
 	void *all;
 
-	(void)state;
 	arena_init(&a, memory, memory + 1024);
 	assert_null(arena_alloc(&a, 1024));
 	assert_null(arena_alloc(&a, SIZE_MAX));

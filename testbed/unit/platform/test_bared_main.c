@@ -144,7 +144,6 @@ static void signals_end_it_well(void **state)
 	sigset_t before;
 	char text[256];
 
-	(void)state;
 	sigprocmask(SIG_SETMASK, NULL, &before);
 	for (size_t i = 0; i < sizeof(by) / sizeof(by[0]); i++) {
 		int free = lowest_free();
@@ -167,7 +166,6 @@ static void without_signals_it_does_not_start(void **state)
 	int free = lowest_free(), lock;
 	char text[256];
 
-	(void)state;
 	scarce = true;
 	assert_int_equal(run(text, sizeof(text)), 1);
 	scarce = false;
@@ -183,7 +181,6 @@ static void without_signals_it_does_not_start(void **state)
 
 static int setup(void **state)
 {
-	(void)state;
 	strcpy(dir, "/tmp/nbar-bared-XXXXXX");
 	return !mkdtemp(dir);
 }
@@ -192,7 +189,6 @@ static int teardown(void **state)
 {
 	char path[64];
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s/nicd.lock", dir);
 	unlink(path);
 	return rmdir(dir);

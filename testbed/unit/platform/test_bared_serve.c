@@ -70,7 +70,6 @@ static bool ask(struct client *c, uint32_t op, uint32_t port, uint32_t answer)
 
 static int setup(void **state)
 {
-	(void)state;
 	memset(&s, 0, sizeof(s));
 	s.nic = &machine;
 	for (uint32_t i = 0; i < BARED_CLIENTS_MAX; i++)
@@ -82,7 +81,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	for (uint32_t i = 0; i < BARED_CLIENTS_MAX; i++) {
 		if (s.client[i].fd >= 0)
 			close(s.client[i].fd);
@@ -98,7 +96,6 @@ static void attached_make_room(void **state)
 {
 	struct client *owner = connect_client(0, 1000);
 
-	(void)state;
 	assert_true(ask(owner, NBAR_OP_PORT_OPEN, NBAR_PORT_ANY, 1));
 	for (uint32_t i = 1; i < BARED_CLIENTS_MAX; i++)
 		assert_true(ask(connect_client(i, 1000), NBAR_OP_PORT_ATTACH, 0, 1));
@@ -116,7 +113,6 @@ static void attached_no_more(void **state)
 	struct client *other = connect_client(0, 1001), *owner = connect_client(1, 1000);
 	struct client *attached = connect_client(2, 1000);
 
-	(void)state;
 	assert_true(ask(other, NBAR_OP_PORT_OPEN, 1, 2));
 	client_drop(&s, other);
 	assert_true(ask(owner, NBAR_OP_PORT_OPEN, 0, 1));

@@ -11,7 +11,6 @@
 
 static int begin(void **state)
 {
-	(void)state;
 	world_begin();
 	return 0;
 }
@@ -44,7 +43,6 @@ static void how_long_it_waits(void **state)
 	};
 	struct control_user user = { .uid = 1 };
 
-	(void)state;
 	assert_int_equal(control_begins(), 0);
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		world.control->alive_ms = row[i].alive_ms;
@@ -65,7 +63,6 @@ static void how_long_it_waits(void **state)
 /* When nothing happens, the blocks of groups that have ended are freed, of each NIC. */
 static void blocks_are_freed(void **state)
 {
-	(void)state;
 	assert_int_equal(control_begins(), 0);
 	for (uint32_t i = 0; i < 2; i++) {
 		struct nbnic_device *d = &world.nicd.nic[i]->device;
@@ -92,7 +89,6 @@ static void signs_of_life(void **state)
 		    { 1, 3 }, { 4000 * MS, 4 }, { 0, 4 } };
 	uint64_t reads;
 
-	(void)state;
 	world.config.alive_ms = 400;
 	assert_int_equal(control_begins(), 0);
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
@@ -126,7 +122,6 @@ static void events_go_where_they_belong(void **state)
 	uint64_t n;
 	int fd;
 
-	(void)state;
 	assert_int_equal(control_begins(), 0);
 	write_to(world.wire[0].fd); /* this wire is not served */
 	control_runs();
@@ -160,7 +155,6 @@ static void clients_come_in_bursts(void **state)
 	static const uint32_t row[][2] = { { 1, 1 }, { 64, 1 }, { 65, 2 }, { 128, 2 }, { 129, 3 } };
 	int fd[129];
 
-	(void)state;
 	assert_int_equal(control_begins(), 0);
 	control_runs();
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
@@ -184,7 +178,6 @@ static void rights_of_sockets(void **state)
 {
 	struct stat st;
 
-	(void)state;
 	world.config.group = getegid() == 0 ? 77 : getegid();
 	assert_int_equal(control_begins(), 0);
 	for (uint32_t i = 0; i < 2; i++) {
@@ -203,7 +196,6 @@ static void each_user_has_a_thread(void **state)
 	static const uint32_t order[][3] = { { 0, 1, 2 }, { 2, 1, 0 }, { 1, 0, 2 } };
 	cpu_set_t cpus;
 
-	(void)state;
 	CPU_ZERO(&cpus);
 	CPU_SET(1, &cpus);
 	world.config.cpus = &cpus;
@@ -261,7 +253,6 @@ static void sockets_are_counted_until_they_are_closed(void **state)
 	struct control_user *u;
 	int fd[3];
 
-	(void)state;
 	assert_int_equal(control_begins(), 0);
 	for (uint32_t i = 0; i < 3; i++)
 		fd[i] = connects(0);
@@ -291,7 +282,6 @@ static void a_refusal_is_sent(void **state)
 {
 	int fd, got;
 
-	(void)state;
 	assert_int_equal(control_begins(), 0);
 	world.limit.rlim_cur = world.control->fds_own;
 	fd = connects(0);
@@ -318,7 +308,6 @@ static void what_ends_when(void **state)
 		    { UINT64_C(7900000000), 8, 200000000 } };
 	int fd[2], late;
 
-	(void)state;
 	assert_int_equal(control_begins(), 0);
 	assert_int_equal(entries(world.run_dir), 3);
 	fd[0] = connects(0);
@@ -419,7 +408,6 @@ static void a_failed_call_leaves_nothing_behind(void **state)
 {
 	uint32_t n = 1;
 
-	(void)state;
 	while (life(n, 0))
 		n++;
 	assert_in_range(n, 50, 500);
@@ -430,7 +418,6 @@ static void descriptor_0_is_one_like_others(void **state)
 {
 	uint32_t n = 1;
 
-	(void)state;
 	while (life(0, n))
 		n++;
 	assert_in_range(n, 50, 500);

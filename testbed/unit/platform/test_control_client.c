@@ -16,7 +16,6 @@
 static const uint32_t *draws; /* what getrandom gives, if this is not NULL */
 
 ssize_t __real_getrandom(void *out, size_t size, unsigned flags);
-ssize_t __wrap_getrandom(void *out, size_t size, unsigned flags);
 ssize_t __wrap_getrandom(void *out, size_t size, unsigned flags)
 {
 	if (!draws)
@@ -29,7 +28,6 @@ ssize_t __wrap_getrandom(void *out, size_t size, unsigned flags)
 
 static int begin(void **state)
 {
-	(void)state;
 	draws = NULL;
 	world_begin();
 	return 0;
@@ -44,7 +42,6 @@ static int begin_daemon(void **state)
 
 static int end_daemon(void **state)
 {
-	(void)state;
 	daemon_ends();
 	return 0;
 }
@@ -108,7 +105,6 @@ static void kicks(void **state)
 	uint8_t byte[32] = { 0 };
 	uint64_t n;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		int status;
 
@@ -140,7 +136,6 @@ static void one_descriptor_at_a_time(void **state)
 		    { NBAR_OP_GROUP_EVENTS, &events, sizeof(events) },
 		    { NBAR_OP_PORT_ATTACH, &attach, sizeof(attach) } };
 
-	(void)state;
 	for (uint32_t i = 0; i < 3; i++) {
 		uint32_t seq;
 
@@ -170,7 +165,6 @@ static void a_client_that_does_not_read(void **state)
 {
 	int fd = comes(0);
 
-	(void)state;
 	assert_int_equal(opens_port(fd), 0);
 	for (uint32_t i = 0; i < 10000 && world.control->nic[0].nclient > 0; i++) {
 		asks(fd, NBAR_OP_NIC_STAT, NULL, 0);
@@ -190,7 +184,6 @@ static void long_messages(void **state)
 	char text[2][236];
 	int fd = comes(0);
 
-	(void)state;
 	for (uint32_t i = 0; i < 2; i++) {
 		head.length = NBAR_MESSAGE_MAX + i;
 		memcpy(byte, &head, sizeof(head));
@@ -210,7 +203,6 @@ static void turns(void **state)
 	int fd = comes(0), other = comes(1);
 	uint64_t turn = world.control->turn;
 
-	(void)state;
 	assert_int_equal(stat_of(fd), 0);
 	assert_int_equal(opens_port(fd), 0);
 	/* The control thread was interrupted twice. */
@@ -227,7 +219,6 @@ static void descriptors_are_counted(void **state)
 	int fd = comes(0), other;
 	const struct control_user *u = world.control->user;
 
-	(void)state;
 	assert_int_equal(u->nfd, 3);
 	assert_int_equal(opens_port(fd), 0);
 	assert_int_equal(u->nfd, 4);
@@ -268,7 +259,6 @@ static void idle_clients_make_room(void **state)
 	};
 	int fd[9];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		world.naps = 0;
 		world.napped_ns = 0;
@@ -318,7 +308,6 @@ static void a_request_that_waits_is_not_alone(void **state)
 		close(idle);
 		all_run();
 	}
-	(void)state;
 }
 
 /* A descriptor that cannot be sent: the client learns it, has no port, and may try again. */
@@ -328,7 +317,6 @@ static void a_descriptor_that_cannot_be_sent(void **state)
 	const struct nbnic_device *d = &world.nicd.nic[0]->device;
 	struct nbar_req_group_events events = { 0 };
 
-	(void)state;
 	for (uint32_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
 		int fd = comes(0), got;
 		const struct control_user *u = world.control->user;
@@ -410,7 +398,6 @@ static void ports_with_descriptors_of_the_wire(void **state)
 	uint32_t fds = entries("/proc/self/fd");
 	uint64_t n;
 
-	(void)state;
 	wire_gives_fds();
 	assert_int_equal(u->nfd, 5); /* three clients and a thread with two */
 	for (uint32_t t = 0; t < 2; t++) {
@@ -448,7 +435,6 @@ static void ports_need_their_share(void **state)
 	int fd = comes(0), got[DAEMON_FDS_MAX];
 	uint32_t used = world.control->user->nfd;
 
-	(void)state;
 	wire_gives_fds();
 	for (uint32_t left = 2; left <= 3; left++) {
 		world.limit.rlim_cur = 2 * (used + left) + world.control->fds_own;
@@ -471,7 +457,6 @@ static void several_descriptors_that_cannot_be_sent(void **state)
 	int fd = comes(0), got[DAEMON_FDS_MAX], kept[2];
 	uint32_t fds;
 
-	(void)state;
 	wire_gives_fds();
 	memcpy(kept, of_wire, sizeof(kept));
 	fds = entries("/proc/self/fd");
@@ -508,7 +493,6 @@ static void only_idle_clients_are_dropped(void **state)
 	struct nbar_req_port_attach attach = { 0 };
 	int fd[5];
 
-	(void)state;
 	fd[4] = comes(1); /* the oldest of all */
 	for (uint32_t i = 0; i < 4; i++)
 		fd[i] = comes(0);
@@ -576,7 +560,6 @@ static int begin_program(void **state)
 
 static int end_program(void **state)
 {
-	(void)state;
 	is_unused = true;
 	if (world.control) {
 		write_to(world.stop_fd);
@@ -614,7 +597,6 @@ static void a_program_uses_its_nic(void **state)
 	struct nbnic_device *d = &world.nicd.nic[0]->device;
 	int guest, other;
 
-	(void)state;
 	assert_int_equal(world.nthread, 1); /* users have no threads */
 	assert_int_equal(world.wait_ms, 0);
 	guest = admitted();
@@ -651,7 +633,6 @@ static void a_program_uses_its_nic(void **state)
 /* A wait for the look of a wire, or of a host, does not end a NIC that is needed. */
 static void it_is_asked_again(void **state)
 {
-	(void)state;
 	for (uint32_t i = 1; i < 3; i++) {
 		write_to(world.stop_fd);
 		assert_false(control_runs());
@@ -667,7 +648,6 @@ static void a_socket_of_its_user_alone(void **state)
 	struct stat st;
 	int fd;
 
-	(void)state;
 	assert_int_equal(id >> 9, getpid());
 	snprintf(want, sizeof(want), NBAR_HOSTNIC_DIR "/" NBAR_HOSTNIC_SOCKET, id);
 	assert_string_equal(path, want);
@@ -700,7 +680,6 @@ static void a_program_without_descriptors(void **state)
 {
 	int fd, got;
 
-	(void)state;
 	world.fail_at = world.calls + 1;
 	fd = comes_by_id();
 	assert_int_equal(answered_fd(fd, &got), -NBAR_EMFILE);
@@ -716,7 +695,6 @@ static void a_child_closes_all(void **state)
 	int guest = admitted(), other, status;
 	uint32_t fds;
 
-	(void)state;
 	assert_int_equal(stat_of(guest), 0); /* before its first message it is in no list */
 	other = comes_by_id();
 	fds = entries("/proc/self/fd");

@@ -21,7 +21,6 @@ static uint32_t naps, accepts_that_fail;
 static uint64_t napped_ns;
 static void (*at_nap)(void);
 
-int __wrap_getrlimit(__rlimit_resource_t which, struct rlimit *out);
 int __wrap_getrlimit(__rlimit_resource_t which, struct rlimit *out)
 {
 	assert_int_equal(which, RLIMIT_NOFILE);
@@ -29,7 +28,6 @@ int __wrap_getrlimit(__rlimit_resource_t which, struct rlimit *out)
 	return 0;
 }
 
-int __wrap_nanosleep(const struct timespec *t, struct timespec *rest);
 int __wrap_nanosleep(const struct timespec *t, struct timespec *rest)
 {
 	(void)rest;
@@ -41,7 +39,6 @@ int __wrap_nanosleep(const struct timespec *t, struct timespec *rest)
 }
 
 int __real_accept4(int fd, struct sockaddr *addr, socklen_t *size, int flags);
-int __wrap_accept4(int fd, struct sockaddr *addr, socklen_t *size, int flags);
 int __wrap_accept4(int fd, struct sockaddr *addr, socklen_t *size, int flags)
 {
 	if (accepts_that_fail > 0) {
@@ -61,7 +58,6 @@ static socklen_t name_size;
 
 static int begin(void **state)
 {
-	(void)state;
 	memset(&k, 0, sizeof(k));
 	memset(nic, 0, sizeof(nic));
 	memset(user, 0, sizeof(user));
@@ -111,7 +107,6 @@ static void close_all(struct control_user *u)
 
 static int end(void **state)
 {
-	(void)state;
 	for (uint32_t i = 0; i < 2; i++) {
 		while (k.nic[i].client)
 			control_client_drop(k.nic[i].client);
@@ -143,7 +138,6 @@ static uint32_t left(uint32_t percent, uint64_t most, uint32_t nfd)
 
 static void a_user_has_a_share(void **state)
 {
-	(void)state;
 	assert_int_equal(left(50, 110, 20), 30);
 	assert_int_equal(left(50, 110, 49), 1);
 	assert_int_equal(left(50, 110, 50), 0);
@@ -166,7 +160,6 @@ static void a_user_has_a_share(void **state)
 /* Sockets that are still to be closed count neither for the user nor without end. */
 static void closing_sockets_do_not_count(void **state)
 {
-	(void)state;
 	user[1].nclosing = 5;
 	assert_int_equal(left(50, 110, 20), 35);
 	user[1].nclosing = 63;
@@ -182,7 +175,6 @@ static void descriptors_are_counted(void **state)
 {
 	struct control_client c[2] = { { .user = &user[1] }, { .user = &user[1] } }, none = { 0 };
 
-	(void)state;
 	control_user_count(&c[0], 3);
 	control_user_count(&c[1], 2);
 	assert_int_equal(user[1].nfd, 5);
@@ -199,7 +191,6 @@ static void a_dropped_client_waits_for_its_thread(void **state)
 	struct control_client c[2] = { { .user = &user[1] }, { .user = &user[1] } };
 	uint64_t n = 0;
 
-	(void)state;
 	control_user_close(&user[1], &c[0]);
 	control_user_close(&user[1], &c[1]);
 	assert_true(c[0].dropped && c[1].dropped);
@@ -240,7 +231,6 @@ static void turns_go_round(void **state)
 {
 	pthread_t id[3];
 
-	(void)state;
 	memset(order, 0, sizeof(order));
 	for (uint32_t i = 0; i < 3; i++) {
 		assert_int_equal(pthread_create(&id[i], NULL, asks_for_the_turn, &"abc"[i]), 0);
@@ -282,7 +272,6 @@ static void refused(const char *want)
 
 static void the_share_is_full(void **state)
 {
-	(void)state;
 	user[1].nfd = 49;
 	arrives();
 	assert_int_equal(user[1].nclient, 1);
@@ -305,7 +294,6 @@ static void an_idle_client_makes_room(void **state)
 	static const uint64_t heard[] = { 5, 2, 7 };
 	struct control_client *c[3];
 
-	(void)state;
 	user[1].nfd = 47;
 	for (uint32_t i = 0; i < 3; i++) {
 		c[i] = calloc(1, sizeof(*c[i]));
@@ -349,7 +337,6 @@ static void closes_all_at_the_third(void)
 /* A user whose sockets are not closed waits 50 ms once, and then not again. */
 static void too_many_are_being_closed(void **state)
 {
-	(void)state;
 	user[1].nclosing = user[1].nfd = 63;
 	arrives();
 	assert_int_equal(user[1].nclient, 1);
@@ -394,7 +381,6 @@ static void turned_away(uint32_t fails, const char *want)
 
 static void no_descriptor_is_left(void **state)
 {
-	(void)state;
 	turned_away(1, "the daemon of n0 has no file descriptors left; restart it with a higher "
 		       "limit (ulimit -n)");
 	assert_int_equal(naps, 0);
@@ -425,7 +411,6 @@ static void the_richest_user_gives(void **state)
 {
 	struct control_client *c[2];
 
-	(void)state;
 	for (uint32_t i = 0; i < 2; i++) {
 		c[i] = calloc(1, sizeof(*c[i]));
 		assert_non_null(c[i]);

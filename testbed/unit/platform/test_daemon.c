@@ -26,7 +26,6 @@ static void signals(void **state)
 	sigset_t none;
 	int fd;
 
-	(void)state;
 	for (uint32_t i = 0; i < 3; i++)
 		signal(ignored[i], SIG_DFL);
 	fd = daemon_signals();
@@ -54,7 +53,6 @@ static void listens(void **state)
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	int client = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
-	(void)state;
 	/* An abstract name that the kernel chooses. */
 	assert_int_equal(bind(fd, (struct sockaddr *)&sun, sizeof(sa_family_t)), 0);
 	assert_int_equal(getsockname(fd, (struct sockaddr *)&sun, &size), 0);
@@ -76,7 +74,6 @@ static void sends(void **state)
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 	int pair[2], fd;
 
-	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
 	assert_true(daemon_send(pair[0], "one", 4, NULL, 0));
 	assert_int_equal(recv(pair[1], text, sizeof(text), 0), 4);
@@ -110,7 +107,6 @@ static void signs_of_life(void **state)
 		    { "18446744073709551615", INT_MAX } };
 	char pid[16];
 
-	(void)state;
 	unsetenv("WATCHDOG_PID");
 	unsetenv("WATCHDOG_USEC");
 	assert_int_equal(service_alive_ms(), 0);
@@ -151,7 +147,6 @@ static void told_to_the_manager(void **state)
 	char name[128], got[32] = "";
 	int fd;
 
-	(void)state;
 	for (size_t i = 0; i < 4; i++) {
 		fd = manager("/@"[i / 2], lengths[i % 2], name);
 		service_notify("READY=1");

@@ -33,7 +33,6 @@ static void many(void)
 
 static void barriers_of_processes(void **state)
 {
-	(void)state;
 	for (uint32_t n = 1; n <= RANKS_MAX; n++)
 		members(n, many, 0);
 }
@@ -64,7 +63,6 @@ static void block_policy(void)
 
 static void waiting_sleeps_and_times_out(void **state)
 {
-	(void)state;
 	members(3, block_policy, 0);
 }
 
@@ -90,7 +88,6 @@ static void computes_long(void)
 
 static void late_host_is_not_dead(void **state)
 {
-	(void)state;
 	members(3, computes_long, 0);
 }
 
@@ -110,7 +107,6 @@ static void posts_and_computes(void)
 
 static void posted_barrier_goes_on_by_itself(void **state)
 {
-	(void)state;
 	members(5, posts_and_computes, 0);
 }
 
@@ -131,7 +127,6 @@ static void one_is_killed(void)
 
 static void killed_process_is_named(void **state)
 {
-	(void)state;
 	members(4, one_is_killed, 1 << 1);
 }
 
@@ -147,7 +142,6 @@ static void one_exits(void)
 
 static void exit_without_close_is_told_at_once(void **state)
 {
-	(void)state;
 	members(3, one_exits, 0);
 }
 
@@ -171,7 +165,6 @@ static void one_closes(void)
 
 static void close_with_a_barrier_posted(void **state)
 {
-	(void)state;
 	members(3, one_closes, 0);
 }
 
@@ -186,7 +179,6 @@ static void last_barrier_and_close(void)
 
 static void closing_lingers(void **state)
 {
-	(void)state;
 	for (int i = 0; i < 10; i++)
 		members(4, last_barrier_and_close, 0);
 }
@@ -221,7 +213,6 @@ static void open_in_child(void)
 
 static void child_of_a_fork_has_no_part(void **state)
 {
-	(void)state;
 	members(2, open_in_child, 0);
 }
 

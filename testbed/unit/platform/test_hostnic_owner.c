@@ -60,7 +60,6 @@ static void forks(void)
 
 static void child_of_a_fork_holds_no_socket(void **state)
 {
-	(void)state;
 	members(1, forks, 0);
 }
 
@@ -103,7 +102,6 @@ static void shares(void)
 
 static void two_ports_of_one_nic(void **state)
 {
-	(void)state;
 	members(1, shares, 0);
 }
 
@@ -142,7 +140,6 @@ static void threads_poll(void)
 
 static void threads_share_a_nic(void **state)
 {
-	(void)state;
 	members(1, threads_poll, 0);
 }
 
@@ -186,7 +183,6 @@ static void one_is_cancelled(void)
 
 static void cancelled_waiter_leaves_the_nic(void **state)
 {
-	(void)state;
 	if (unit_sanitized())
 		skip(); /* ASan does not follow how a cancelled thread leaves its frames */
 	members(1, one_is_cancelled, 0);
@@ -231,7 +227,6 @@ static void idles(void)
 
 static void nic_without_groups_sleeps(void **state)
 {
-	(void)state;
 	if (unit_sanitized())
 		skip(); /* a sanitizer has threads of its own */
 	members(1, idles, 0);
@@ -277,7 +272,6 @@ static void refuses(void)
 
 static void what_is_wrong_is_told(void **state)
 {
-	(void)state;
 	members(1, refuses, 0);
 }
 
@@ -327,7 +321,6 @@ static void has_a_processor(void)
 
 static void its_thread_runs_where_told(void **state)
 {
-	(void)state;
 	members(1, has_a_processor, 0);
 }
 
@@ -355,7 +348,6 @@ static void polls_a_descriptor(void)
 
 static void descriptors_work_without_a_daemon(void **state)
 {
-	(void)state;
 	members(3, polls_a_descriptor, 0);
 }
 

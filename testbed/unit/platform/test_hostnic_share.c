@@ -103,7 +103,6 @@ static void many(void)
 
 static void barriers_of_two_hosts(void **state)
 {
-	(void)state;
 	sixes(many, 0);
 }
 
@@ -124,7 +123,6 @@ static void owner_computes(void)
 
 static void nic_of_a_computing_process_goes_on(void **state)
 {
-	(void)state;
 	sixes(owner_computes, 0);
 }
 
@@ -208,7 +206,6 @@ static void owner_closes(void)
 
 static void the_end_of_any_process_ends_the_group(void **state)
 {
-	(void)state;
 	sixes(owner_closes, 0);
 	sixes(mate_dies, 1u << 5);
 	sixes(owner_dies, 1u << 3);
@@ -327,7 +324,6 @@ static void killed_process_leaves_no_socket(void **state)
 	char live[64];
 	pid_t child;
 
-	(void)state;
 	path_of(no_process << 9 | bits, sun.sun_path);
 	path_of((uint32_t)getpid() << 9 | bits, live);
 	unlink(live);
@@ -353,7 +349,6 @@ static void killed_process_leaves_no_socket(void **state)
 
 static void only_holders_of_the_share_get_in(void **state)
 {
-	(void)state;
 	sixes(strangers, 0);
 }
 

@@ -23,10 +23,6 @@ static uint32_t nbound;
 static cpu_set_t bound[4];
 static uint32_t nwire;
 
-int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set);
-int __wrap_sched_setaffinity(pid_t pid, size_t size, const cpu_set_t *set);
-int __wrap_wire_auth_load(const char *what, const char *path, struct wire_auth *out);
-
 int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
 {
 	assert_int_equal(pid, 0);
@@ -126,7 +122,6 @@ void wires_auth(const struct wire *row, const struct wire_auth *auth, struct wir
 
 static int begin(void **state)
 {
-	(void)state;
 	fails = NULL;
 	load_error = auth_error = getaffinity_error = setaffinity_error = 0;
 	nwire = sizeof(wires) / sizeof(wires[0]);
@@ -167,7 +162,6 @@ static void refused(const char *description, int error, const char *message)
 
 static void defaults(void **state)
 {
-	(void)state;
 	accepted("", VERBS);
 	assert_string_equal(spec.set.name, "host");
 	assert_true(spec.set.config.pull_ns == NBNIC_PULL_NS_DEFAULT);
@@ -180,7 +174,6 @@ static void values(void **state)
 {
 	char line[128];
 
-	(void)state;
 	accepted("name=a,pull-us=1,budget-ms=86400000", VERBS);
 	assert_string_equal(spec.set.name, "a");
 	assert_true(spec.set.config.pull_ns == 1000);
@@ -206,7 +199,6 @@ static void values(void **state)
 
 static void processors(void **state)
 {
-	(void)state;
 	accepted("cpu=4", VERBS);
 	assert_true(spec.set.cpu != SETTINGS_UNSET && CPU_COUNT(&spec.cpu) == 1 &&
 		    CPU_ISSET(4, &spec.cpu));
@@ -231,7 +223,6 @@ static void processors(void **state)
 
 static void files(void **state)
 {
-	(void)state;
 	accepted("key-file=/b", VERBS);
 	assert_string_equal(loaded, "host key-file /b");
 	load_error = -EACCES;
@@ -242,7 +233,6 @@ static void files(void **state)
 /* Without wire=, the last that leads to other machines, has the keys, and can be opened. */
 static void best_wires(void **state)
 {
-	(void)state;
 	accepted("bind=x", "check udp; x udp; key udp; ");
 	accepted("device=d", VERBS);
 	fails = "verbs";
@@ -262,7 +252,6 @@ static void best_wires(void **state)
 
 static void named_wires(void **state)
 {
-	(void)state;
 	accepted("wire=udp", UDP);
 	accepted("wire=other", "check other; open other; key other; ");
 	refused("wire=ring", -1, "no wire ring");

@@ -19,7 +19,6 @@ static int begin(void **state)
 {
 	int fd[2];
 
-	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fd),
 			 0);
 	ours = fd[0];
@@ -31,7 +30,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-	(void)state;
 	unsetenv("JOURNAL_STREAM");
 	close(ours);
 	close(theirs);
@@ -60,7 +58,6 @@ static void a_line_is_one_write(void **state)
 	static char name[100], text[700], want[700];
 	char *before = program_invocation_short_name;
 
-	(void)state;
 	program_invocation_short_name = (char *)"nbar-x";
 	assert_string_equal(said("no %s here"), "nbar-x: no %s here\n");
 	/* Longer ones are cut, and still end with a newline. */
@@ -85,7 +82,6 @@ static void the_journal_reads_a_priority(void **state)
 		    { "%llu:%llu", 0, 1, false }, { "%llu", 0, 0, false },
 		    { "%llu %llu", 0, 0, false }, { "x%llu:%llu", 0, 0, false } };
 
-	(void)state;
 	assert_int_equal(fstat(theirs, &st), 0);
 	program_invocation_short_name = (char *)"nbar-x";
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {

@@ -41,7 +41,6 @@ static int children_begin(void **state)
 {
 	siginfo_t info;
 
-	(void)state;
 	stopped = child_begin();
 	kill(stopped, SIGSTOP);
 	waitpid(stopped, NULL, WUNTRACED);
@@ -56,7 +55,6 @@ static int children_begin(void **state)
 
 static int children_end(void **state)
 {
-	(void)state;
 	kill(stopped, SIGKILL);
 	waitpid(stopped, NULL, 0);
 	waitpid(zombie, NULL, 0);
@@ -124,7 +122,6 @@ static void one_host(pid_t pid, uint32_t at, uint32_t number, uint8_t why)
 
 static void states_of_a_host(void **state)
 {
-	(void)state;
 	one_host(getpid(), 0, 0, NBAR_WHY_HOST_LATE);
 	one_host(stopped, 0, 0, NBAR_WHY_HOST_STOPPED);
 	one_host(zombie, 0, 0, NBAR_WHY_HOST_ENDED);
@@ -136,7 +133,6 @@ static void ports_in_each_part_of_the_table(void **state)
 {
 	static const uint32_t numbers[] = { 0, 63, 64, 65, 128, NBNIC_PORTS_MAX - 1 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		one_host(stopped, 0, numbers[i], NBAR_WHY_HOST_STOPPED);
 		one_host(stopped, 1, numbers[i], NBAR_WHY_HOST_STOPPED);
@@ -146,7 +142,6 @@ static void ports_in_each_part_of_the_table(void **state)
 /* Three hosts of two NICs: each has its own state. */
 static void hosts_are_not_confused(void **state)
 {
-	(void)state;
 	begin();
 	port_is(0, 0, 1, 0);
 	port_is(1, 0, 65, 1);
@@ -163,7 +158,6 @@ static void hosts_are_not_confused(void **state)
 /* Nobody waits for this host: it is not looked at. */
 static void only_those_asked_for(void **state)
 {
-	(void)state;
 	begin();
 	port_is(0, 0, 5, 0);
 	port_is(1, 0, 6, 1);
@@ -178,7 +172,6 @@ static void only_those_asked_for(void **state)
 /* A client without a port, and a port whose process has gone: nothing to look at. */
 static void nothing_to_find(void **state)
 {
-	(void)state;
 	begin();
 	port_is(0, 0, 5, 0);
 	port[0].asked = true;
@@ -192,7 +185,6 @@ static void worst_of_several(void **state)
 {
 	const pid_t pid[3] = { getpid(), stopped, gone };
 
-	(void)state;
 	for (uint32_t last = 0; last < 3; last++)
 		for (uint32_t owner = 0; owner < 3; owner++) {
 			begin();

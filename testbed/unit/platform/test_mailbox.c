@@ -20,11 +20,7 @@ static uint32_t nbusy; /* attempts at the lock that fail */
 static uint32_t nyield, nnap, nwait, nwake, ncall;
 static uint64_t told; /* the time that a call got */
 
-int __wrap_sched_yield(void);
-int __wrap_nanosleep(const struct timespec *t, struct timespec *left);
 int __real_pthread_mutex_trylock(pthread_mutex_t *lock);
-int __wrap_pthread_mutex_trylock(pthread_mutex_t *lock);
-long __wrap_syscall(long number, uint32_t *word, int operation, uint32_t value);
 
 int __wrap_sched_yield(void)
 {
@@ -92,7 +88,6 @@ static uint64_t clock_of_test(void)
 
 static int begin(void **state)
 {
-	(void)state;
 	memset(&m, 0, sizeof(m));
 	m.bell = -1;
 	nbusy = nyield = nnap = nwait = nwake = ncall = 0;
@@ -104,7 +99,6 @@ static void a_slot(void **state)
 {
 	uint64_t n;
 
-	(void)state;
 	assert_false(mailbox_is_shared(&m));
 	assert_false(mailbox_serve(&m, 5));
 	m.bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -126,7 +120,6 @@ static void a_lock(void **state)
 {
 	static const uint32_t busy[] = { 0, 1, 16, 17, 20 };
 
-	(void)state;
 	m.wanted = 7;
 	mailbox_share(&m, clock_of_test);
 	assert_true(mailbox_is_shared(&m) && m.wanted == 0);
@@ -161,7 +154,6 @@ static void a_list(void **state)
 	struct mailbox_list l = { NULL };
 	struct mailbox_item a = { NULL, 0 }, b = { NULL, 0 };
 
-	(void)state;
 	assert_null(mailbox_take(&l));
 	assert_true(mailbox_add(&l, &a));
 	assert_false(mailbox_add(&l, &a));
@@ -182,7 +174,6 @@ static void a_set(void **state)
 {
 	uint64_t set[3] = { 0 };
 
-	(void)state;
 	assert_true(mailbox_marks(&set[0]) == 0 && !mailbox_is_marked(&set[0]));
 	mailbox_mark(set, 0);
 	mailbox_mark(set, 63);

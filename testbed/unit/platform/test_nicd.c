@@ -38,7 +38,6 @@ static uint32_t number_of(const struct nbnic_device *device)
 	return device == &d.nic[0]->device ? 0 : 1;
 }
 
-int __wrap_clock_gettime(clockid_t id, struct timespec *out);
 int __wrap_clock_gettime(clockid_t id, struct timespec *out)
 {
 	assert_int_equal(id, CLOCK_MONOTONIC);
@@ -46,7 +45,6 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *out)
 	return 0;
 }
 
-int __wrap_sched_yield(void);
 int __wrap_sched_yield(void)
 {
 	nyield++;
@@ -54,7 +52,6 @@ int __wrap_sched_yield(void)
 	return 0;
 }
 
-bool __wrap_nbnic_device_pass(struct nbnic_device *device, uint64_t at);
 bool __wrap_nbnic_device_pass(struct nbnic_device *device, uint64_t at)
 {
 	uint32_t i = number_of(device);
@@ -67,19 +64,16 @@ bool __wrap_nbnic_device_pass(struct nbnic_device *device, uint64_t at)
 	return i == 0 && at < work_until;
 }
 
-uint64_t __wrap_nbnic_device_next(const struct nbnic_device *device);
 uint64_t __wrap_nbnic_device_next(const struct nbnic_device *device)
 {
 	return next[number_of(device)];
 }
 
-void __wrap_nbnic_device_ask_kicks(struct nbnic_device *device, bool wanted);
 void __wrap_nbnic_device_ask_kicks(struct nbnic_device *device, bool wanted)
 {
 	asked[number_of(device)] += wanted ? 1 : -1;
 }
 
-void __wrap_nbnic_device_stop(struct nbnic_device *device, uint64_t at);
 void __wrap_nbnic_device_stop(struct nbnic_device *device, uint64_t at)
 {
 	(void)at;
@@ -87,7 +81,6 @@ void __wrap_nbnic_device_stop(struct nbnic_device *device, uint64_t at)
 }
 
 int __real_ppoll(struct pollfd *p, nfds_t n, const struct timespec *t, const sigset_t *mask);
-int __wrap_ppoll(struct pollfd *p, nfds_t n, const struct timespec *t, const sigset_t *mask);
 int __wrap_ppoll(struct pollfd *p, nfds_t n, const struct timespec *t, const sigset_t *mask)
 {
 	const struct timespec zero = { 0, 0 };
@@ -108,7 +101,6 @@ int __wrap_ppoll(struct pollfd *p, nfds_t n, const struct timespec *t, const sig
 static const void *noted[2]; /* the last event: its trace, and itself */
 static uint64_t noted_at;
 
-void __wrap_trace_ring_note(struct trace_ring *t, const struct nbar_trace_event *e, uint64_t at);
 void __wrap_trace_ring_note(struct trace_ring *t, const struct nbar_trace_event *e, uint64_t at)
 {
 	noted[0] = t;
@@ -125,7 +117,6 @@ static bool call_fails(int error)
 }
 
 void *__real_calloc(size_t n, size_t size);
-void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_calloc(size_t n, size_t size)
 {
 	void *block = call_fails(ENOMEM) ? NULL : __real_calloc(n, size);
@@ -135,7 +126,6 @@ void *__wrap_calloc(size_t n, size_t size)
 }
 
 void __real_free(void *block);
-void __wrap_free(void *block);
 void __wrap_free(void *block)
 {
 	blocks -= block != NULL;
@@ -143,28 +133,24 @@ void __wrap_free(void *block)
 }
 
 int __real_memfd_create(const char *name, unsigned flags);
-int __wrap_memfd_create(const char *name, unsigned flags);
 int __wrap_memfd_create(const char *name, unsigned flags)
 {
 	return call_fails(EMFILE) ? -1 : __real_memfd_create(name, flags);
 }
 
 int __real_ftruncate(int fd, off_t size);
-int __wrap_ftruncate(int fd, off_t size);
 int __wrap_ftruncate(int fd, off_t size)
 {
 	return call_fails(EPERM) ? -1 : __real_ftruncate(fd, size);
 }
 
 int __real_fcntl(int fd, int command, int seals);
-int __wrap_fcntl(int fd, int command, int seals);
 int __wrap_fcntl(int fd, int command, int seals)
 {
 	return call_fails(EPERM) ? -1 : __real_fcntl(fd, command, seals);
 }
 
 void *__real_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset);
-void *__wrap_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset);
 void *__wrap_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset)
 {
 	void *page = MAP_FAILED;
@@ -176,7 +162,6 @@ void *__wrap_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offs
 }
 
 int __real_munmap(void *at, size_t size);
-int __wrap_munmap(void *at, size_t size);
 int __wrap_munmap(void *at, size_t size)
 {
 	assert_int_equal(size, sizeof(struct nbar_page));
@@ -185,7 +170,6 @@ int __wrap_munmap(void *at, size_t size)
 }
 
 int __real_eventfd(unsigned n, int flags);
-int __wrap_eventfd(unsigned n, int flags);
 int __wrap_eventfd(unsigned n, int flags)
 {
 	return call_fails(EMFILE) ? -1 : __real_eventfd(n, flags);
@@ -267,7 +251,6 @@ static void a_set_of_nics(void **state)
 {
 	const struct nbnic_config bad = { .pull_ns = 0 };
 
-	(void)state;
 	nics(2, 0);
 	for (uint32_t i = 0; i < 2; i++) {
 		assert_int_equal(d.nic[i]->device.pid, getpid());
@@ -305,7 +288,6 @@ static void stop(void)
 /* For how long a thread polls, and yields, before it sleeps. */
 static void what_it_does_without_work(void **state)
 {
-	(void)state;
 	for (uint32_t i = 0; i < 2; i++) {
 		nics(2, 2);
 		pass_ns = US;
@@ -347,7 +329,6 @@ static void what_it_does_without_work(void **state)
 /* The thread sleeps 200 us after the last work, and at once after a sleep without work. */
 static void when_it_sleeps(void **state)
 {
-	(void)state;
 	nics(2, 2);
 	assert_int_equal(nicd_may_sleep(&d), 0);
 	work_until = NOW + 300 * US;
@@ -428,7 +409,6 @@ static void wakes_by_bell(void)
 /* The bell is read once it has rung, so that the next sleep is one. */
 static void it_sleeps_again(void **state)
 {
-	(void)state;
 	for (uint32_t i = 0; i < 2; i++) {
 		uint64_t n;
 
@@ -461,7 +441,6 @@ static void how_long_it_sleeps(void **state)
 
 	uint64_t bells;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		nics(2, row[i].awake);
 		assert_int_equal(nicd_may_sleep(&d), 0);
@@ -495,7 +474,6 @@ static void a_nap(void)
 /* Naps grow with the idle time, up to 1 ms. */
 static void naps_grow(void **state)
 {
-	(void)state;
 	nics(2, 0);
 	assert_int_equal(nicd_may_sleep(&d), 0);
 	at_sleep = a_nap;
@@ -508,7 +486,6 @@ static void naps_grow(void **state)
 /* A timer that is due, or work in the passes before the sleep: it does not sleep. */
 static void it_does_not_oversleep(void **state)
 {
-	(void)state;
 	nics(2, 2);
 	assert_int_equal(nicd_may_sleep(&d), 0);
 	next[1] = NOW + 10; /* passed */
@@ -529,7 +506,6 @@ static void how_it_ends(void **state)
 		    { { UINT64_MAX, 0 }, 200 },
 		    { { NOW + 1, NOW + 1 }, 5 } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
 		for (enum nicd_idle idle = NICD_IDLE_YIELD; idle <= NICD_IDLE_SLEEP; idle++) {
 			nics(2, 2);
@@ -548,7 +524,6 @@ static void passes_of_a_call(void **state)
 {
 	const struct nbnic_platform *p;
 
-	(void)state;
 	for (uint32_t work = 0; work < 2; work++) {
 		nics(2, 2);
 		mailbox_share(&d.mailbox, clock_of_calls);
@@ -571,7 +546,6 @@ static void pages_of_ports(void **state)
 	struct stat st;
 	int fd[2];
 
-	(void)state;
 	nics(2, 2);
 	p = d.nic[1]->device.platform;
 	for (uint32_t i = 0; i < 2; i++) {
@@ -601,7 +575,6 @@ static void a_page_that_cannot_be_made(void **state)
 {
 	static const int errors[] = { EMFILE, EPERM, EPERM, ENODEV, ENOMEM };
 
-	(void)state;
 	for (uint32_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
 		struct nbar_page *page;
 		int free_fd;
@@ -631,7 +604,6 @@ static void what_a_nic_asks_of_its_daemon(void **state)
 	char byte;
 	int fd;
 
-	(void)state;
 	nics(2, 2);
 	p = d.nic[1]->device.platform;
 	p->look(d.nic[1]); /* nobody can look */
@@ -666,7 +638,6 @@ static void events_of_a_traced_nic(void **state)
 	const struct nbar_trace_event event = { 0 };
 	struct trace_ring *ring = (struct trace_ring *)&wire; /* its address alone is used */
 
-	(void)state;
 	nics(2, 2);
 	nicd_trace(&d, 1, ring);
 	assert_true(d.nic[1]->device.nic.tracing && !d.nic[0]->device.nic.tracing);
@@ -686,7 +657,6 @@ static void descriptor_0_is_one_like_others(void **state)
 	struct nbar_page *page;
 	int in = dup(STDIN_FILENO);
 
-	(void)state;
 	nics(2, 2);
 	p = d.nic[1]->device.platform;
 	close(STDIN_FILENO);

@@ -27,12 +27,7 @@ static uint32_t nauth;
 static const char *listed; /* what was printed last */
 static bool no_memory;
 
-int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set);
 char *__real_strdup(const char *text);
-char *__wrap_strdup(const char *text);
-struct passwd *__wrap_getpwnam(const char *name);
-struct passwd *__wrap_getpwuid(uid_t uid);
-int __wrap_wire_auth_load(const char *what, const char *path, struct wire_auth *out);
 
 int __wrap_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
 {
@@ -148,7 +143,6 @@ static int parse(const char *line)
 /* Processors 3 and 5. */
 static int begin(void **state)
 {
-	(void)state;
 	CPU_ZERO(&allowed);
 	CPU_SET(3, &allowed);
 	CPU_SET(5, &allowed);
@@ -181,7 +175,6 @@ static uint32_t lines_of(const char *text)
 
 static void defaults(void **state)
 {
-	(void)state;
 	accepted("--nics 1");
 	assert_string_equal(o.set.run_dir, "/run/default");
 	assert_true(o.set.cpu == 3 && o.nallowed == 2 && o.set.idle == NICD_IDLE_SLEEP);
@@ -204,7 +197,6 @@ static void defaults(void **state)
 
 static void modes(void **state)
 {
-	(void)state;
 	accepted("--nics 1 --mode 0777");
 	assert_int_equal(o.set.mode, 0777);
 	assert_int_equal(o.set.config.user_percent, 50); /* others may connect */
@@ -223,7 +215,6 @@ static void modes(void **state)
 
 static void processors(void **state)
 {
-	(void)state;
 	accepted("--nics 1 --cpu 5");
 	assert_int_equal(o.set.cpu, 5);
 	refused("--nics 1 --cpu 4",
@@ -250,7 +241,6 @@ static void processors(void **state)
 /* With a processor of its own, on a machine with others, the daemon spins. */
 static void idle(void **state)
 {
-	(void)state;
 	CPU_SET(6, &allowed);
 	accepted("--nics 1 --cpu 5");
 	assert_int_equal(o.set.idle, NICD_IDLE_SLEEP);
@@ -273,7 +263,6 @@ static void idle(void **state)
 
 static void users(void **state)
 {
-	(void)state;
 	accepted("--nics 1 --user alice");
 	assert_true(o.set.has_user && o.set.uid == 1001 && o.set.gid == 1002);
 	accepted("--nics 1 --user 1001");
@@ -297,7 +286,6 @@ static void users(void **state)
 
 static void names_of_nics(void **state)
 {
-	(void)state;
 	accepted("--nic name=a --nic wire=ring --nics 2 --nic name=b,wire=udp,bind=127.0.0.1:0");
 	assert_int_equal(o.nnic, 5);
 	assert_int_equal(nauth, 5);
@@ -332,7 +320,6 @@ static void options_that_depend(void **state)
 {
 	char line[96];
 
-	(void)state;
 	refused("--mode 0600", "no NIC to run; name some with --nic name=n0, or --nics 4; see "
 			       "nbar-nicd --help\n");
 	snprintf(line, sizeof(line), "--nics 1 --budget-ms %u --pull-us 1000", NBFW_WINDOW);
@@ -351,7 +338,6 @@ static void run_directories(void **state)
 	char line[256] = "--nics 1 --run-dir ";
 	size_t n = strlen(line);
 
-	(void)state;
 	memset(line + n, 'd', sizeof(o.set.run_dir) - 1);
 	setenv("NBAR_RUN_DIR", line + n, 1);
 	accepted("--nics 1");
@@ -370,7 +356,6 @@ static void run_directories(void **state)
 
 static void files_that_are_loaded(void **state)
 {
-	(void)state;
 	accepted("--nics 1 --key-file /b");
 	assert_string_equal(loaded, "--key-file /b");
 	load_error = -EINVAL;
@@ -400,7 +385,6 @@ static void options_that_end(void **state)
 {
 	char text[128];
 
-	(void)state;
 	assert_int_equal(parse("--help --nics 0"), 1);
 	assert_string_equal(listed, "help");
 	assert_int_equal(parse("--version"), 1);
@@ -450,7 +434,6 @@ static void configuration_files(void **state)
 	char line[96], want[128];
 	int fd = mkstemp(path);
 
-	(void)state;
 	assert_true(fd >= 0);
 	close(fd);
 	file_is(good, strlen(good));
@@ -509,7 +492,6 @@ static void many_configuration_files(void **state)
 	size_t used = 0;
 	char line[96];
 
-	(void)state;
 	for (uint32_t n = 0; n < 80; n++) {
 		if (n == 16)
 			used = mallinfo2().uordblks;
@@ -527,7 +509,6 @@ static void arguments_of_dpdk(void **state)
 	const uint32_t most = sizeof(o.eal_argv) / sizeof(o.eal_argv[0]);
 	char line[1024] = "--";
 
-	(void)state;
 	for (uint32_t n = 0; n <= most; n++)
 		strcat(line, " a");
 	assert_int_equal(parse(line), -EINVAL);

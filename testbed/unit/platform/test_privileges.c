@@ -26,21 +26,6 @@ static char said[512];
 static const char *fails; /* the call that fails */
 static int error;
 
-int __wrap_prctl(int what, unsigned long on, unsigned long a, unsigned long b, unsigned long c);
-uid_t __wrap_geteuid(void);
-uid_t __wrap_getuid(void);
-gid_t __wrap_getgid(void);
-int __wrap_seteuid(uid_t uid);
-int __wrap_setegid(gid_t gid);
-int __wrap_setgroups(size_t n, const gid_t *group);
-int __wrap_setresgid(gid_t r, gid_t e, gid_t s);
-int __wrap_setresuid(uid_t r, uid_t e, uid_t s);
-int __wrap_mkdir(const char *path, mode_t mode);
-int __wrap_open(const char *path, int flags, ...);
-int __wrap_fchown(int fd, uid_t uid, gid_t gid);
-int __wrap_close(int fd);
-int __wrap_rundir_take(const char *path);
-
 void log_error(const char *format, ...)
 {
 	size_t used = strlen(said);
@@ -143,7 +128,6 @@ int __wrap_rundir_take(const char *path)
 /* A daemon of root with --user 21. */
 static int begin(void **state)
 {
-	(void)state;
 	memset(&o, 0, sizeof(o));
 	strcpy(o.set.run_dir, "/run/x");
 	o.set.has_user = true;
@@ -179,7 +163,6 @@ static void failure(int (*function)(const struct options *), const char *call_th
 
 static void no_new_privileges(void **state)
 {
-	(void)state;
 	done[0] = said[0] = '\0';
 	privileges_freeze();
 	assert_string_equal(done, "prctl 1 0 0 0; ");
@@ -191,7 +174,6 @@ static void no_new_privileges(void **state)
 
 static void lends(void **state)
 {
-	(void)state;
 	calls(privileges_lend, 0, "setegid 22; seteuid 21; ");
 	calls(privileges_return, 0, "seteuid 11; setegid 12; ");
 	failure(privileges_lend, "setegid", "setegid 22; ", BECOME EPERM_TEXT HINT);
@@ -204,7 +186,6 @@ static void lends(void **state)
 
 static void drops(void **state)
 {
-	(void)state;
 	calls(privileges_drop, 0, "setgroups 1 22 0; setresgid 22 22 22; setresuid 21 21 21; ");
 	failure(privileges_drop, "setgroups", "setgroups 1 22 0; ", BECOME EPERM_TEXT HINT);
 	failure(privileges_drop, "setresgid", "setgroups 1 22 0; setresgid 22 22 22; ",
@@ -219,7 +200,6 @@ static void drops(void **state)
 /* Without --user, or as that user, nothing changes. */
 static void the_same_user(void **state)
 {
-	(void)state;
 	euid = 21;
 	calls(privileges_lend, 0, "");
 	calls(privileges_drop, 0, "");
@@ -241,7 +221,6 @@ static void the_same_user(void **state)
 /* The directory is of the user, and the user takes it. */
 static void run_directory(void **state)
 {
-	(void)state;
 	calls(privileges_take_run_dir, LOCK_FD, MADE AS_USER);
 	failure(privileges_take_run_dir, "mkdir", "mkdir /run/x 755; ", CANNOT);
 	failure(privileges_take_run_dir, "open", "mkdir /run/x 755; open /run/x; ", CANNOT);

@@ -25,15 +25,10 @@ static long euid_is = -1;
 static enum { NOTHING, FSTAT, FCHMOD, FTRUNCATE, PWRITE } fails;
 
 uid_t __real_geteuid(void);
-uid_t __wrap_geteuid(void);
 int __real_fstat(int fd, struct stat *st);
-int __wrap_fstat(int fd, struct stat *st);
 int __real_fchmod(int fd, mode_t mode);
-int __wrap_fchmod(int fd, mode_t mode);
 int __real_ftruncate(int fd, off_t bytes);
-int __wrap_ftruncate(int fd, off_t bytes);
 ssize_t __real_pwrite(int fd, const void *from, size_t n, off_t at);
-ssize_t __wrap_pwrite(int fd, const void *from, size_t n, off_t at);
 
 static int failure(void)
 {
@@ -78,7 +73,6 @@ static const char *in_dir(const char *name)
 
 static int dir_begin(void **state)
 {
-	(void)state;
 	fails = NOTHING;
 	euid_is = -1;
 	logged[0] = '\0';
@@ -93,7 +87,6 @@ static int dir_end(void **state)
 	static const char *const names[] = { "nicd.lock",  "n0.sock",   "n1.sock",
 					     "other.sock", "away.sock", "n1.trace" };
 
-	(void)state;
 	fails = NOTHING;
 	assert_int_equal(dup(STDIN_FILENO), lowest); /* no descriptor is left open */
 	close(lowest);
@@ -137,7 +130,6 @@ static void only_listed_sockets_are_removed(void **state)
 {
 	int live = service("other.sock", true), lock;
 
-	(void)state;
 	close(service("n1.sock", true));
 	daemon_is_killed("n0");
 	assert_true(exists("n0.sock"));
@@ -155,7 +147,6 @@ static void listed_name_is_not_enough(void **state)
 {
 	int live, lock;
 
-	(void)state;
 	daemon_is_killed("n0");
 	assert_int_equal(rename(in_dir("n0.sock"), in_dir("away.sock")), 0);
 	live = service("n0.sock", false);
@@ -171,7 +162,6 @@ static void live_socket_stays(void **state)
 	struct rundir_socket s;
 	int lock = rundir_take(dir), fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
-	(void)state;
 	assert_true(lock >= 0 && rundir_bind(dir, "n0", fd, &s) == 0 && listen(fd, 1) == 0);
 	close(lock);
 	lock = rundir_take(dir);
@@ -186,7 +176,6 @@ static void killed_while_binding(void **state)
 	static const char list[] = "1\nn0.sock 00000000000000000000\n../n1.sock 0\nnonsense\n";
 	int fd = open(in_dir("nicd.lock"), O_RDWR | O_CREAT, 0600), lock;
 
-	(void)state;
 	assert_int_equal(write(fd, list, sizeof(list) - 1), sizeof(list) - 1);
 	close(fd);
 	close(service("n0.sock", false));
@@ -202,7 +191,6 @@ static void taken_name_is_refused(void **state)
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	struct rundir_socket s;
 
-	(void)state;
 	assert_int_equal(rundir_bind(dir, "n0", fd, &s), -EADDRINUSE);
 	rundir_remove(&s);
 	assert_true(exists("n0.sock"));
@@ -216,7 +204,6 @@ static void end_removes_only_its_own(void **state)
 	int lock = rundir_take(dir), fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), other;
 	struct rundir_socket s;
 
-	(void)state;
 	assert_int_equal(rundir_bind(dir, "n0", fd, &s), 0);
 	assert_int_equal(rename(in_dir("n0.sock"), in_dir("away.sock")), 0);
 	other = service("n0.sock", true);
@@ -233,7 +220,6 @@ static void lock_file_has_mode_0600(void **state)
 	int fd = open(in_dir("nicd.lock"), O_RDWR | O_CREAT, 0644), lock;
 	struct stat st;
 
-	(void)state;
 	assert_int_equal(fchmod(fd, 0644), 0);
 	close(fd);
 	lock = rundir_take(dir);
@@ -248,7 +234,6 @@ static void another_user_cannot_hold_the_lock(void **state)
 	int lock, status = 0;
 	pid_t child;
 
-	(void)state;
 	if (geteuid() != 0) {
 		print_message("another user: needs root\n");
 		skip();
@@ -281,7 +266,6 @@ static void bad_directories(void **state)
 {
 	char want[512], link[48], file[48];
 
-	(void)state;
 	refused(-ENOENT, "/nowhere/nbar",
 		"run directory /nowhere/nbar: cannot make it: No such file or directory; make it "
 		"yourself, or " OTHER_DIR "\n");
@@ -323,7 +307,6 @@ static void modes_of_directories(void **state)
 	char path[64];
 	struct stat st;
 
-	(void)state;
 	for (uint32_t i = 0; i < 2; i++) {
 		snprintf(path, sizeof(path), "%s%s/sub", i ? "/" : "", dir);
 		errno = EPERM; /* of an earlier call */
@@ -341,7 +324,6 @@ static void bad_lock_files(void **state)
 	int lock = rundir_take(dir);
 	char want[512];
 
-	(void)state;
 	assert_true(lock >= 0);
 	snprintf(want, sizeof(want),
 		 "another daemon of nbar, process %d, runs on %s; stop it, or " OTHER_DIR "\n",
@@ -379,7 +361,6 @@ static void list_of_sockets(void **state)
 	struct rundir_socket s[2];
 	char want[256];
 
-	(void)state;
 	snprintf(want, sizeof(want), "%d\n", (int)getpid());
 	lock_is(lock, want);
 	for (uint32_t i = 0; i < 2; i++) {
@@ -415,7 +396,6 @@ static void bad_sockets(void **state)
 	char want[512], longest[256];
 	struct rundir_socket s;
 
-	(void)state;
 	memset(longest, 'x', sizeof(longest));
 	snprintf(longest + sizeof(s.path) - strlen("/n0.sock"), 2, "%s", "");
 	snprintf(
@@ -471,7 +451,6 @@ static void live_sockets(void **state)
 	static const int types[] = { SOCK_SEQPACKET, SOCK_STREAM };
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
 
-	(void)state;
 	strcpy(sun.sun_path, in_dir("n0.sock"));
 	for (uint32_t i = 0; i < 2; i++) {
 		int fd = socket(AF_UNIX, types[i] | SOCK_CLOEXEC, 0);
@@ -492,7 +471,6 @@ static void closed_stdin(void **state)
 	struct rundir_socket s;
 	char want[256];
 
-	(void)state;
 	lock = rundir_take(dir);
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	close(STDIN_FILENO);
@@ -515,7 +493,6 @@ static void default_directory(void **state)
 {
 	char path[8];
 
-	(void)state;
 	setenv("NBAR_RUN_DIR", "1234567", 1);
 	assert_int_equal(rundir_default(path, sizeof(path)), 0);
 	assert_string_equal(path, "1234567");

@@ -46,7 +46,6 @@ static void numbers(void **state)
 					   "5,",   "18446744073709551617" };
 	char text[32];
 
-	(void)state;
 	for (const struct setting *s = settings_table; s->name; s++) {
 		if (s->type != SETTING_NUMBER)
 			continue;
@@ -80,7 +79,6 @@ static void texts(void **state)
 {
 	char text[4] = "old";
 
-	(void)state;
 	assert_int_equal(settings_text("t", "", text, sizeof(text)), -EINVAL);
 	assert_int_equal(settings_text("t", "four", text, sizeof(text)), -EINVAL);
 	assert_string_equal(text, "old");
@@ -95,7 +93,6 @@ static void groups(void **state)
 	static const char *const good[] = { "4294967294", "00", "root", "54321" };
 	static const gid_t gid[] = { 4294967294u, 0, 0, 54321 };
 
-	(void)state;
 	for (size_t i = 0; i < 5; i++)
 		refused(settings_find(SETTING_NICD, "group"), bad[i]);
 	assert_non_null(strstr(logged, "--group /1: there is no such group\n"));
@@ -111,7 +108,6 @@ static void names(void **state)
 	static const char *const bad[] = { "", ".a", "a/b" };
 	char longest[NBAR_NAME_MAX + 1], name[NBAR_NAME_MAX] = "old";
 
-	(void)state;
 	memset(longest, 'x', sizeof(longest));
 	longest[NBAR_NAME_MAX] = '\0';
 	assert_int_equal(settings_name("n", longest, name), -EINVAL);
@@ -132,7 +128,6 @@ static void names(void **state)
 /* Every platform has what its settings need; each default is valid there. */
 static void places(void **state)
 {
-	(void)state;
 	settings_default(SETTING_NICD, &out);
 	assert_true(out.config.pull_ns == NBNIC_PULL_NS_DEFAULT && out.mode == 0600);
 	assert_true(out.config.budget_ns == NBNIC_BUDGET_NS_DEFAULT);
@@ -204,7 +199,6 @@ static void manual_pages(void **state)
 {
 	char key[64];
 
-	(void)state;
 	for (const struct setting *s = settings_table; s->name; s++) {
 		if (s->where & SETTING_NICD)
 			option_in("firmware/platform/daemon/nbar-nicd.8", s);

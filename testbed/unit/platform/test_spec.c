@@ -19,7 +19,6 @@ static void keys_and_values(void **state)
 {
 	struct spec s;
 
-	(void)state;
 	assert_int_equal(parse("", &s), 0);
 	assert_int_equal(s.n, 0);
 	assert_int_equal(parse("name=n0,bind=10.0.0.1:5,x=", &s), 0);
@@ -38,7 +37,6 @@ static void bad_texts(void **state)
 	static const char *const bad[] = { "a", "=b", "a=b,", "a=b,,c=d", ",", "a=b,c" };
 	struct spec s;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_int_equal(parse(bad[i], &s), -EINVAL);
 	logged[0] = '\0';
@@ -52,7 +50,6 @@ static void limits(void **state)
 	char text[SPEC_TEXT_MAX + 1] = "a=", message[128];
 	struct spec s;
 
-	(void)state;
 	memset(text + 2, 'x', SPEC_TEXT_MAX - 3);
 	assert_int_equal(strlen(text), SPEC_TEXT_MAX - 1);
 	assert_int_equal(parse(text, &s), 0);
@@ -79,7 +76,6 @@ static void loaded_wires(void **state)
 	const struct wire *dpdk = NULL, *w = wires_next(NULL, WIRE_IN_DAEMON);
 	int rc = wires_find("--nic", "dpdk", WIRE_IN_DAEMON, &dpdk);
 
-	(void)state;
 	assert_true(rc == 0 ? dpdk->object && dpdk->ops == dpdk->object->ops : rc == -EINVAL);
 	for (; w && strcmp(w->name, "dpdk") != 0; w = wires_next(w, WIRE_IN_DAEMON))
 		assert_true(w->ops && !w->object);
@@ -101,7 +97,6 @@ static int check(const char *text)
 
 static void known_keys(void **state)
 {
-	(void)state;
 	assert_int_equal(check(""), 0);
 	assert_int_equal(check("name=n0,wire=udp,bind=127.0.0.1:0"), 0);
 	assert_int_equal(check("odd=1"), -EINVAL);

@@ -23,22 +23,13 @@ static uint32_t nunmapped, nclosed, nfclosed;
 static size_t unmapped;
 
 void *__real_calloc(size_t n, size_t size);
-void *__wrap_calloc(size_t n, size_t size);
 int __real_unlink(const char *name);
-int __wrap_unlink(const char *name);
 int __real_posix_fallocate(int fd, off_t at, off_t bytes);
-int __wrap_posix_fallocate(int fd, off_t at, off_t bytes);
-int __wrap_fchown(int fd, uid_t uid, gid_t gid);
 int __real_fchmod(int fd, mode_t mode);
-int __wrap_fchmod(int fd, mode_t mode);
 void *__real_mmap(void *at, size_t bytes, int how, int flags, int fd, off_t offset);
-void *__wrap_mmap(void *at, size_t bytes, int how, int flags, int fd, off_t offset);
 int __real_munmap(void *at, size_t bytes);
-int __wrap_munmap(void *at, size_t bytes);
 int __real_fclose(FILE *f);
-int __wrap_fclose(FILE *f);
 int __real_close(int fd);
-int __wrap_close(int fd);
 
 void log_error(const char *format, ...)
 {
@@ -115,7 +106,6 @@ int __wrap_close(int fd)
 
 static int begin(void **state)
 {
-	(void)state;
 	strcpy(dir, "/tmp/nbar-trace-XXXXXX");
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/n0.trace", dir);
@@ -128,7 +118,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-	(void)state;
 	fails = NOTHING;
 	unlink(path);
 	return rmdir(dir);
@@ -168,7 +157,6 @@ static void events(void **state)
 	char host[64] = "";
 	size_t bytes;
 
-	(void)state;
 	assert_int_equal(trace_ring_open(dir, "n0", 5, 0600, (gid_t)-1, &t), 0);
 	assert_true(t && nclosed == 1 && nfclosed == 1 && group == 0);
 	h = map(&bytes);
@@ -205,7 +193,6 @@ static void capacities(void **state)
 {
 	static const uint32_t of[][2] = { { 1, 1 }, { 2, 2 }, { 3, 4 }, { 8, 8 }, { 9, 16 } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
 		const struct nbar_trace_head *h;
 		struct trace_ring *t;
@@ -227,7 +214,6 @@ static void readers(void **state)
 	struct trace_ring *t;
 	struct stat st;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
 		assert_int_equal(trace_ring_open(dir, "n0", 1, of[i][0], 77, &t), 0);
 		assert_true(stat(path, &st) == 0 && group == 77);
@@ -243,7 +229,6 @@ static void replaces_a_file(void **state)
 	struct trace_ring *t;
 	struct stat st;
 
-	(void)state;
 	errno = EPERM; /* of an earlier call */
 	assert_int_equal(trace_ring_open(dir, "n0", 4, 0600, (gid_t)-1, &t), 0);
 	assert_true(fstat(old, &st) == 0 && st.st_nlink == 0 && st.st_size == 0);
@@ -263,7 +248,6 @@ static void failed_calls(void **state)
 	struct trace_ring *t = NULL;
 	char want[256];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
 		fails = of[i].call;
 		nclosed = 0;
@@ -298,7 +282,6 @@ static void stale_traces(void **state)
 	const uint32_t magic = NBAR_TRACE_MAGIC, other = NBAR_TRACE_MAGIC + 1;
 	char target[64], longest[300];
 
-	(void)state;
 	file_is(&magic, sizeof(magic));
 	trace_ring_remove_stale(dir, "n1.sock");
 	trace_ring_remove_stale(dir, "n0");

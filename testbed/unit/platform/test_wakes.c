@@ -43,7 +43,6 @@ static bool call_fails(int error)
 }
 
 void *__real_calloc(size_t n, size_t size);
-void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_calloc(size_t n, size_t size)
 {
 	void *block = call_fails(ENOMEM) ? NULL : __real_calloc(n, size);
@@ -53,7 +52,6 @@ void *__wrap_calloc(size_t n, size_t size)
 }
 
 void __real_free(void *block);
-void __wrap_free(void *block);
 void __wrap_free(void *block)
 {
 	__atomic_fetch_sub(&blocks, block != NULL, __ATOMIC_RELAXED);
@@ -61,14 +59,12 @@ void __wrap_free(void *block)
 }
 
 int __real_socketpair(int family, int type, int protocol, int fd[2]);
-int __wrap_socketpair(int family, int type, int protocol, int fd[2]);
 int __wrap_socketpair(int family, int type, int protocol, int fd[2])
 {
 	return call_fails(EMFILE) ? -1 : __real_socketpair(family, type, protocol, fd);
 }
 
 long __real_syscall(long number, uint32_t *word, int op, int n, void *t, void *two, int three);
-long __wrap_syscall(long number, uint32_t *word, int op, int n, void *t, void *two, int three);
 long __wrap_syscall(long number, uint32_t *word, int op, int n, void *t, void *two, int three)
 {
 	void (*now)(void) = at_futex;
@@ -86,7 +82,6 @@ long __wrap_syscall(long number, uint32_t *word, int op, int n, void *t, void *t
 
 static int begin(void **state)
 {
-	(void)state;
 	mailbox = (struct mailbox){ 0 };
 	mailbox_share(&mailbox, nicd_clock); /* calls run in the caller */
 	waker = (struct waker){ .fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) };
@@ -100,7 +95,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-	(void)state;
 	close(waker.fd);
 	assert_int_equal(blocks, 0);
 	return 0;
@@ -137,7 +131,6 @@ static void a_pass_wakes_few_sleepers(void **state)
 	struct wakes *w = wakes_new(&waker, &page);
 	pthread_t id[SLEEPERS];
 
-	(void)state;
 	asleep = awake = 0;
 	for (uint32_t i = 0; i < SLEEPERS; i++)
 		assert_int_equal(pthread_create(&id[i], NULL, sleep_main, NULL), 0);
@@ -163,7 +156,6 @@ static void no_pass_sends_or_closes(void **state)
 	int one = wakes_events_make(w, &mailbox, 1, 9), two;
 	char byte;
 
-	(void)state;
 	assert_true(one >= 0);
 	assert_int_equal(wakes_events(w), 1);
 	wakes_wake(w, 0);
@@ -207,7 +199,6 @@ static void sockets_are_limited(void **state)
 	struct wakes *w = wakes_new(&waker, &page);
 	int fd[NBAR_EVENTS_MAX];
 
-	(void)state;
 	assert_int_equal(wakes_events_make(w, &mailbox, 0, 0), -EMFILE);
 	for (uint32_t i = 0; i < NBAR_EVENTS_MAX; i++) {
 		fd[i] = wakes_events_make(w, &mailbox, i, 1);
@@ -232,7 +223,6 @@ static void without_a_waker(void **state)
 	int fd = wakes_events_make(w, &mailbox, 3, 9);
 	char byte;
 
-	(void)state;
 	wakes_wake(w, 3);
 	assert_int_equal(recv(fd, &byte, 1, MSG_DONTWAIT), 1);
 	wakes_events_drop(w, &mailbox, 3);
@@ -276,7 +266,6 @@ static void no_wake_is_lost(void **state)
 	const uint64_t one = 1;
 	int fd[CELLS];
 
-	(void)state;
 	used = wakes_new(&waker, &page);
 	passes_over = waker_over = false;
 	for (uint32_t i = 0; i < CELLS; i++)
@@ -372,7 +361,6 @@ static void wakes_just(uint32_t ports, size_t cell)
 /* A pass wakes the word of the cell; the poller is left to the waker, which wakes all others. */
 static void each_cell_has_its_poller(void **state)
 {
-	(void)state;
 	for (uint32_t p = 0; p < 2; p++)
 		for (size_t i = 0; i < NCELLS; i++) {
 			wakes_wake(port[p], cells[i]);
@@ -394,7 +382,6 @@ static void each_cell_has_its_poller(void **state)
 /* Without a poller, the waker has work only if the pass has woken as many as it may. */
 static void more_sleepers_than_a_pass_wakes(void **state)
 {
-	(void)state;
 	for (nwoken = 0; nwoken <= WAKES_MAX; nwoken++) {
 		wakes_wake(port[0], 7);
 		assert_int_equal(waker_woken(), nwoken == WAKES_MAX);
@@ -425,7 +412,6 @@ static void nothing_is_lost_meanwhile(void **state)
 {
 	char byte;
 
-	(void)state;
 	wakes_wake(port[0], cells[3]);
 	waker_woken();
 	at_futex = wakes_another;
@@ -460,7 +446,6 @@ static void without_a_waker_all_are_woken(void **state)
 {
 	struct wakes *w = wakes_new(NULL, &page);
 
-	(void)state;
 	wakes_wake(w, 5);
 	assert_ptr_equal(woken_word, &page.completion[5].wake);
 	assert_int_equal(woken_max, INT_MAX);
@@ -475,7 +460,6 @@ static void what_fails_leaves_nothing_behind(void **state)
 	struct wakes *w;
 	int fd, spare;
 
-	(void)state;
 	fail_at = calls + 1;
 	assert_null(wakes_new(&waker, &page));
 	for (uint32_t had = 0; had < 2; had++)
@@ -508,7 +492,6 @@ static void a_poller_that_does_not_read(void **state)
 	uint32_t n = 0;
 	char byte;
 
-	(void)state;
 	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
 	assert_true(fcntl(fd, F_GETFL) & O_NONBLOCK);
 	for (uint32_t i = 0; i < 1000; i++)

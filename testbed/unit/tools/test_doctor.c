@@ -59,7 +59,6 @@ static void nothing_to_do(void **state)
 	struct doctor_facts f = good();
 	struct doctor_report r;
 
-	(void)state;
 	assert_null(worst(&f, &r));
 	assert_true(r.n >= 6);
 	for (uint32_t i = 0; i < r.n; i++)
@@ -83,7 +82,6 @@ static void no_nic(void **state)
 {
 	struct doctor_facts f = good();
 
-	(void)state;
 	f.nnic = 0;
 	expect(&f, DOCTOR_BAD, "run directory", "has no NIC", "nbar-nicd --nics 4");
 	f.run_dir_error = ENOENT;
@@ -112,7 +110,6 @@ static void addresses(void **state)
 {
 	struct doctor_facts f = good();
 
-	(void)state;
 	f.nnic = 2;
 	f.nic[1] = (struct doctor_nic){ "n1", 0, "wire udp, address 10.0.0.1:7 (as bind= says)" };
 	f.in_process = (struct doctor_nic){ "host:wire=udp", 0, "address 10.0.0.2:9 (eth0)" };
@@ -128,7 +125,6 @@ static void slow(void **state)
 {
 	struct doctor_facts f = good();
 
-	(void)state;
 	f.cpus = 1;
 	expect(&f, DOCTOR_SLOW, "processors", "free while barriers run", "host:wire=udp");
 	f = good();
@@ -161,7 +157,6 @@ static void locked_memory(void **state)
 {
 	struct doctor_facts f = good();
 
-	(void)state;
 	f.memlock_kb = 64;
 	assert_null(worst(&f, &(struct doctor_report){ 0 }));
 	f.nrdma = 1;
@@ -174,7 +169,6 @@ static void many(void **state)
 	static struct doctor_facts f;
 	static struct doctor_report r;
 
-	(void)state;
 	f = good();
 	f.nnic = NBAR_NICS_MAX;
 	f.nlink = DOCTOR_LINKS_MAX;
@@ -216,7 +210,6 @@ static void facts_of_a_machine(void **state)
 	struct doctor_facts f;
 	char path[300];
 
-	(void)state;
 	put("/sys/devices/system/cpu/isolated", "2-3,7\n");
 	put("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave\n");
 	put("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "5\n");
@@ -280,7 +273,6 @@ static void facts_of_an_empty_machine(void **state)
 {
 	struct doctor_facts f;
 
-	(void)state;
 	doctor_look_machine("/nowhere", &f);
 	assert_true(f.cpus >= 1);
 	assert_string_equal(f.isolated, "");
@@ -343,7 +335,6 @@ static void facts_of_programs(void **state)
 	struct doctor_facts f;
 	char told[400];
 
-	(void)state;
 	set_below("NBAR_RUN_DIR", "/run");
 	set_below("HOME", "/home");
 	set_below("PATH", "/bin");
@@ -386,7 +377,6 @@ static void facts_of_programs(void **state)
 
 static void grades_have_names(void **state)
 {
-	(void)state;
 	assert_string_equal(doctor_grade_name(DOCTOR_GOOD), "ok");
 	assert_string_equal(doctor_grade_name(DOCTOR_SLOW), "slow");
 	assert_string_equal(doctor_grade_name(DOCTOR_BAD), "bad");
@@ -422,7 +412,6 @@ static void all_that_is_good(void **state)
 {
 	struct doctor_facts f = good();
 
-	(void)state;
 	f.nrdma = 2;
 	strcpy(f.nic[0].text, "udp");
 	strcpy(f.in_process.name, "host");
@@ -462,7 +451,6 @@ static void all_that_is_bad(void **state)
 		.mpich = true,
 	};
 
-	(void)state;
 	findings_are(&f,
 		     "bad NIC: n0 does not answer as expected: no reply\n"
 		     "slow NIC: programs have no in-process NIC: no wire\n"

@@ -18,7 +18,6 @@ static struct {
 } play;
 
 ssize_t __real_read(int fd, void *to, size_t n);
-ssize_t __wrap_read(int fd, void *to, size_t n);
 ssize_t __wrap_read(int fd, void *to, size_t n)
 {
 	play.reads++;
@@ -79,7 +78,6 @@ static void whole_files_up_to_the_limit(void **state)
 	char *text;
 	size_t n;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(size) / sizeof(size[0]); i++) {
 		file_make(size[i]);
 		assert_int_equal(nbar_file_read(path, size[i], &text, &n), 0);
@@ -98,7 +96,6 @@ static void whole_files_up_to_the_limit(void **state)
 
 static void only_regular_files(void **state)
 {
-	(void)state;
 	unlink(path);
 	refused(-ENOENT, 100, "No such file");
 	assert_int_equal(mkfifo(path, 0600), 0); /* nobody writes: an open would wait */
@@ -115,7 +112,6 @@ static void only_regular_files(void **state)
 /* A file that always grows ends at the limit, and not when memory ends. */
 static void a_file_that_grows(void **state)
 {
-	(void)state;
 	file_make(10);
 	play.extend = 20000;
 	refused(-EFBIG, 100000, "more than 100000 bytes");
@@ -127,7 +123,6 @@ static void a_file_that_is_cut(void **state)
 	char *text;
 	size_t n;
 
-	(void)state;
 	file_make(50000);
 	play.cut_at = 2;
 	assert_int_equal(nbar_file_read(path, 100000, &text, &n), 0);

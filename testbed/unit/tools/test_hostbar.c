@@ -88,7 +88,6 @@ static void barriers(void **state)
 	static const char *const alg[] = { "pairwise", "dissemination:1", "dissemination:3", NULL };
 	uint64_t random = 1;
 
-	(void)state;
 	for (uint32_t a = 0; a < 4; a++) {
 		for (uint32_t n = 1; n <= SIZE_MAX_HERE; n++) {
 			struct member m[SIZE_MAX_HERE];
@@ -108,7 +107,6 @@ static void barriers_despite_loss(void **state)
 	static const char *const alg[] = { "pairwise", "dissemination:2" };
 	uint64_t random = 2;
 
-	(void)state;
 	for (uint32_t a = 0; a < 2; a++) {
 		struct member m[SIZE_MAX_HERE];
 
@@ -146,7 +144,6 @@ static void silent_member(void **state)
 	const char *text = "";
 	uint64_t random = 3;
 
-	(void)state;
 	open_all(m, 4, "dissemination:1", &quick);
 	run(m, 4, 10, &random);
 	for (uint32_t i = 0; i < 4; i++)
@@ -177,7 +174,6 @@ static void late_member(void **state)
 	struct member m[4];
 	uint64_t random = 4, end;
 
-	(void)state;
 	open_all(m, 4, "pairwise", &quick);
 	run(m, 4, 10, &random);
 	for (uint32_t i = 0; i < 3; i++)
@@ -199,7 +195,6 @@ static void posted_ahead(void **state)
 {
 	struct member m[3];
 
-	(void)state;
 	open_all(m, 3, "dissemination:1", NULL);
 	for (uint32_t k = 0; k < NBAR_POSTED_MAX; k++)
 		enter(&m[0]);

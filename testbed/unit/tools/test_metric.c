@@ -16,7 +16,6 @@
 
 static void rows_are_complete(void **state)
 {
-	(void)state;
 	for (unsigned m = 0; m < METRIC_END; m++) {
 		assert_true(*metrics[m].name && *metrics[m].help && metrics[m].tables);
 		assert_true(metrics[m].members != METRIC_OVER_QUANTILE || metrics[m].quantile > 0);
@@ -31,7 +30,6 @@ static void tables_have_their_columns(void **state)
 {
 	struct result_column column[RESULT_COLUMNS_MAX];
 
-	(void)state;
 	assert_int_equal(metric_columns(METRIC_IBARRIER, column), 5);
 	assert_string_equal(column[0].name, "overall");
 	assert_string_equal(column[3].unit, "%");
@@ -46,7 +44,6 @@ static void runs_are_merged_over_members(void **state)
 	struct hist *all = calloc(1, sizeof(*all));
 	double value[METRIC_END] = { [METRIC_WAIT] = 7 };
 
-	(void)state;
 	for (uint64_t ns = 1; ns <= 100; ns++)
 		hist_add(all, ns);
 	hist_add(all, 123456);
@@ -64,7 +61,6 @@ static void repetitions_are_merged_as_the_row_says(void **state)
 	double run[6][METRIC_END] = { { 0 } }, value[METRIC_END];
 	static const double wait[6] = { 5, 1, 6, 2, 4, 3 };
 
-	(void)state;
 	for (int i = 0; i < 6; i++) {
 		run[i][METRIC_WAIT] = run[i][METRIC_MEAN] = wait[i];
 		run[i][METRIC_MAX] = 10 * wait[i];
@@ -87,7 +83,6 @@ static void neighbours_share_a_line_of_help(void **state)
 	size_t n;
 	FILE *to = open_memstream(&text, &n);
 
-	(void)state;
 	metric_usage(to, METRIC_BUSY);
 	metric_names(to, METRIC_BUSY);
 	fclose(to);

@@ -19,13 +19,11 @@
 static bool terminal;
 static uint64_t now;
 
-int __wrap_isatty(int fd);
 int __wrap_isatty(int fd)
 {
 	return fd == STDERR_FILENO && terminal;
 }
 
-int __wrap_clock_gettime(clockid_t id, struct timespec *out);
 int __wrap_clock_gettime(clockid_t id, struct timespec *out)
 {
 	assert_int_equal(id, CLOCK_MONOTONIC);
@@ -99,7 +97,6 @@ static void lines_of_options(void **state)
 	};
 	bool help;
 
-	(void)state;
 	tool_begin("sub");
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		hold_stderr();
@@ -121,7 +118,6 @@ static void values(void **state)
 	uint32_t n = 5;
 	uint64_t seed = 5;
 
-	(void)state;
 	tool_begin("sub");
 	hold_stderr();
 	assert_int_equal(option_u32("--n", "3", 3, 9, &n), 0);
@@ -179,7 +175,6 @@ static void usage(FILE *to)
 
 static void what_ends_a_subcommand(void **state)
 {
-	(void)state;
 	assert_false(option_ends(0, false, usage));
 	assert_true(option_ends(TOOL_USAGE, false, usage));
 	assert_int_equal(nusage, 0);
@@ -206,7 +201,6 @@ static void times_in_words(void **state)
 		    { 1e30, "277777 h 46 m" } };
 	char text[32];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		progress_time(row[i].seconds, text, sizeof(text));
 		assert_string_equal(text, row[i].text);
@@ -217,7 +211,6 @@ static void a_line_of_progress(void **state)
 {
 	struct progress p;
 
-	(void)state;
 	terminal = true;
 	now = UINT64_C(50000000000);
 	progress_begin(&p, 8);
@@ -279,7 +272,6 @@ static void files_of_results(void **state)
 	int before = dup(STDIN_FILENO), fd;
 	struct stat st;
 
-	(void)state;
 	umask(022);
 	close(before);
 	for (uint32_t i = 0; i < 4; i++) {
@@ -322,7 +314,6 @@ static void files_that_cannot_be_written(void **state)
 	char missing[96], want[512];
 	struct output o;
 
-	(void)state;
 	snprintf(missing, sizeof(missing), "%s/none/file", dir);
 	hold_stderr();
 	assert_int_equal(output_open(&o, "--csv", missing), TOOL_FAILED);
@@ -349,7 +340,6 @@ static void files_that_cannot_be_written(void **state)
 
 static int begin(void **state)
 {
-	(void)state;
 	tool_begin("sub");
 	strcpy(dir, "/tmp/nbar-option-XXXXXX");
 	assert_non_null(mkdtemp(dir));
@@ -359,7 +349,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-	(void)state;
 	return rmdir(dir);
 }
 

@@ -24,7 +24,6 @@ static char path[64];
 
 static int make_folder(void **state)
 {
-	(void)state;
 	if (!mkdtemp(folder))
 		return -1;
 	snprintf(path, sizeof(path), "%s/x.json", folder);
@@ -33,7 +32,6 @@ static int make_folder(void **state)
 
 static int remove_folder(void **state)
 {
-	(void)state;
 	unlink(path);
 	return rmdir(folder);
 }
@@ -76,7 +74,6 @@ static void result_as_json(void **state)
 	int nodes;
 	double loop;
 
-	(void)state;
 	add_row(r, 8, "nic", 12.5);
 	add_row(r, 16, "ho,st \"x\"", INFINITY);
 	result_note(r, "note %d", 1);
@@ -110,7 +107,6 @@ static void result_has_the_published(void **state)
 	const char *what, *value, *source;
 	json_t *o;
 
-	(void)state;
 	written(r, result_write_json);
 	o = json_loads(text, 0, NULL);
 	assert_true(json_array_size(json_object_get(o, "published")) >= 4);
@@ -128,7 +124,6 @@ static void result_as_csv(void **state)
 {
 	struct result *r = sample();
 
-	(void)state;
 	add_row(r, 8, "nic", 12.5);
 	add_row(r, 16, "ho,st \"x\"", 1.0 / 3);
 	result_note(r, "two\nlines");
@@ -146,7 +141,6 @@ static void result_as_table(void **state)
 {
 	struct result *r = sample();
 
-	(void)state;
 	add_row(r, 8, "nic", 12.5);
 	add_row(r, 1024, "h\xc3\xb6st", 1234.567);
 	result_note(r, "a note");
@@ -193,7 +187,6 @@ static void experiment_keeps_the_old_file(void **state)
 	FILE *f = fopen(path, "w");
 	json_t *o;
 
-	(void)state;
 	fputs("old\n", f);
 	fclose(f);
 	assert_int_equal(experiment(path, 2, &measured), TOOL_FAILED);
@@ -212,7 +205,6 @@ static void experiment_refuses_first(void **state)
 {
 	uint32_t measured;
 
-	(void)state;
 	assert_int_equal(experiment("/nowhere/at/all.json", 3, &measured), TOOL_FAILED);
 	assert_non_null(strstr(said, "cannot write /nowhere/at/all.json"));
 	assert_int_equal(measured, 0);

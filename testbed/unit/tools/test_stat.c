@@ -134,7 +134,6 @@ static void refuses(const char *line, const char *message)
 
 static void one_nic(void **state)
 {
-	(void)state;
 	does("n7", 0, "take n7; print 1; flush");
 	does("--all n7", 0, "take n7; print 1 all; flush");
 	does("-a --json n7", 0, "take n7; print 1 json all; flush");
@@ -160,7 +159,6 @@ static void wrong_options(void **state)
 			  metrics[] = "nbar: --openmetrics cannot be combined with --all, --json, "
 				      "--last, --watch or --why\n";
 
-	(void)state;
 	refuses("--why 1 --json", why);
 	refuses("--why 1 --watch 1", why);
 	refuses("--why 1 --last", why);
@@ -202,7 +200,6 @@ static void all_nics(void **state)
 	char line[64], want[256], name[16];
 	size_t used = 0;
 
-	(void)state;
 	assert_non_null(mkdtemp(dir));
 	snprintf(line, sizeof(line), "--run-dir %s", dir);
 	snprintf(want, sizeof(want),

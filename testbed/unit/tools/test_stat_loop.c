@@ -36,21 +36,7 @@ static unsigned short terminal_rows;
 static bool sigpipe_ends;
 static char out[1 << 16], err[4096];
 
-int __wrap_clock_gettime(clockid_t id, struct timespec *ts);
-time_t __wrap_time(time_t *at);
-int __wrap_isatty(int fd);
-int __wrap_ioctl(int fd, unsigned long request, struct winsize *size);
 void *__real_realloc(void *block, size_t size);
-void *__wrap_realloc(void *block, size_t size);
-int __wrap_nbar_nic_stat(const char *nic, struct nbar_rep_nic_stat *reply);
-int __wrap_nbar_nic_latency(const char *nic, struct nbar_rep_nic_latency *reply);
-int __wrap_nbar_nic_groups(const char *nic, int (*visit)(void *, const struct nbar_group_info *),
-			   void *arg);
-int __wrap_nbar_nic_group_stats(const char *nic,
-				int (*visit)(void *, const struct nbar_group_info *,
-					     const struct nbar_group_stat *),
-				void *arg);
-const char *__wrap_nbar_error(void);
 
 int __wrap_clock_gettime(clockid_t id, struct timespec *ts)
 {
@@ -243,7 +229,6 @@ static int shows(const struct stat_options *opt)
 
 static void keeps_groups(void **state)
 {
-	(void)state;
 	begin(2);
 	ngroup = 130;
 	assert_int_equal(shows(NULL), 0);
@@ -270,7 +255,6 @@ static void keeps_groups(void **state)
 
 static void keeps_last_tokens(void **state)
 {
-	(void)state;
 	begin(1);
 	t.last = true;
 	ngroup = 66;
@@ -285,7 +269,6 @@ static void keeps_last_tokens(void **state)
 
 static void counters_alone(void **state)
 {
-	(void)state;
 	begin(1);
 	ngroup = 3;
 	t.counters_only = true;
@@ -296,7 +279,6 @@ static void counters_alone(void **state)
 
 static void nic_without_latencies(void **state)
 {
-	(void)state;
 	begin(1);
 	ngroup = 1;
 	latency_error = -EOPNOTSUPP;
@@ -312,7 +294,6 @@ static void nic_without_latencies(void **state)
 /* The first NIC that fails is the last that is asked. */
 static void failed_nic(void **state)
 {
-	(void)state;
 	begin(3);
 	stat_error = -ECONNREFUSED;
 	fails_at = 2;
@@ -324,7 +305,6 @@ static void failed_nic(void **state)
 /* Without memory for more groups, those before stay. */
 static void no_memory_for_groups(void **state)
 {
-	(void)state;
 	for (uint32_t calls = 0; calls < 4; calls++) {
 		begin(1);
 		ngroup = 65;
@@ -348,7 +328,6 @@ static void displays(void **state)
 {
 	const struct stat_options opt = { .watch = 4, .count = 3 };
 
-	(void)state;
 	begin(1);
 	ngroup = 1;
 	assert_int_equal(shows(&opt), 0);
@@ -380,7 +359,6 @@ static void signal_ends_the_displays(void **state)
 {
 	struct stat_options opt = { .watch = 1 };
 
-	(void)state;
 	begin(2);
 	signal_at = 6;
 	assert_int_equal(shows(&opt), 0);
@@ -397,7 +375,6 @@ static void displays_of_all_nics(void **state)
 {
 	const struct stat_options opt = { .watch = 1, .count = 2 };
 
-	(void)state;
 	begin(NBAR_NICS_MAX);
 	assert_int_equal(shows(&opt), 0);
 	assert_true(lines_of(out) == 2 * NBAR_NICS_MAX);
@@ -408,7 +385,6 @@ static void failure_ends_the_displays(void **state)
 {
 	const struct stat_options opt = { .watch = 1, .count = 5 };
 
-	(void)state;
 	begin(1);
 	stat_error = -ECONNREFUSED;
 	fails_at = 3;
@@ -433,7 +409,6 @@ static void displays_as_json(void **state)
 {
 	const struct stat_options opt = { .watch = 1, .count = 3, .json = true };
 
-	(void)state;
 	begin(1);
 	terminal = true;
 	terminal_rows = 24;
@@ -448,7 +423,6 @@ static void displays_on_a_terminal(void **state)
 {
 	const struct stat_options opt = { .watch = 1, .count = 1 };
 
-	(void)state;
 	begin(1);
 	terminal = true;
 	terminal_rows = 24;
@@ -467,7 +441,6 @@ static void displays_leave_no_memory(void **state)
 	const struct stat_options opt = { .watch = 1, .count = 3 };
 	size_t used = 0;
 
-	(void)state;
 	begin(1);
 	ngroup = 100;
 	for (uint32_t n = 0; n < 80; n++) {
@@ -488,7 +461,6 @@ static void full_disk(void **state)
 	FILE *f = tmpfile();
 	int fd[2], r;
 
-	(void)state;
 	begin(1);
 	assert_non_null(f);
 	fd[0] = open("/dev/full", O_WRONLY | O_CLOEXEC);

@@ -137,7 +137,6 @@ static void has(const char *text)
 
 static void tables(void **state)
 {
-	(void)state;
 	begin();
 	print(TABLES);
 	assert_string_equal(
@@ -174,7 +173,6 @@ static void tables(void **state)
 
 static void all_counters(void **state)
 {
-	(void)state;
 	begin();
 	print(TABLES);
 	assert_int_equal(lines(), 19);
@@ -224,7 +222,6 @@ static void as_json(void **state)
 {
 	json_t *root;
 
-	(void)state;
 	begin();
 	root = json("{\n  \"version\"");
 	assert_int_equal(counter(root, "barriers_completed"), 21);
@@ -315,7 +312,6 @@ static void as_openmetrics(void **state)
 {
 	size_t length;
 
-	(void)state;
 	begin();
 	print(OPENMETRICS);
 	assert_int_equal(lines(), 82 + 4 * NBAR_COUNTER_END);
@@ -332,7 +328,6 @@ static void as_openmetrics(void **state)
 
 static void why(void **state)
 {
-	(void)state;
 	begin();
 	assert_true(print(WHY_1));
 	assert_string_equal(
@@ -355,7 +350,6 @@ static void why(void **state)
 
 static void states(void **state)
 {
-	(void)state;
 	begin();
 	group[0].status = NBAR_STATUS_SILENT;
 	group[0].failed_rank = 3;
@@ -388,7 +382,6 @@ static void leaves_no_memory(void **state)
 {
 	size_t used = 0;
 
-	(void)state;
 	begin();
 	t.last = true;
 	for (uint32_t n = 0; n < 80; n++) {

@@ -88,7 +88,6 @@ static void rates(void **state)
 {
 	struct stat_watch *w = world(1);
 
-	(void)state;
 	look(w);
 	line_is(w,
 		"T n0: - barriers/s, - tokens/s, - pulls/s, - drops/s, groups 0, waiting 0, failed 0\n");
@@ -121,7 +120,6 @@ static void waits(void **state)
 	struct stat_watch *w = world(1);
 	struct nbar_group_info *g = add(0, 3, 7, 2);
 
-	(void)state;
 	look(w);
 	pass(SECOND);
 	g->epoch = 8;
@@ -156,7 +154,6 @@ static void groups_that_come_again(void **state)
 {
 	static const uint32_t index[] = { 0, 2, 5 };
 
-	(void)state;
 	for (uint32_t gone = 0; gone < 3; gone++) {
 		struct stat_watch *w = world(1);
 		char *text;
@@ -181,7 +178,6 @@ static void first_look(void **state)
 {
 	struct stat_watch *w = world(1);
 
-	(void)state;
 	add(0, 1, UINT32_C(0x01010101), 2);
 	look(w);
 	line_is(w, "T n0: " NO_RATES ", groups 1, waiting 0, failed 0\n");
@@ -194,7 +190,6 @@ static void order_of_groups(void **state)
 	struct stat_watch *w = world(2);
 	char *text, *at;
 
-	(void)state;
 	add(0, 5, 1, 2);
 	add(0, 7, 1, 2);
 	add(1, 3, 1, 2);
@@ -215,7 +210,6 @@ static void failures(void **state)
 {
 	struct stat_watch *w = world(1);
 
-	(void)state;
 	add(0, 0, 1, 2)->status = NBAR_STATUS_HOST_DIED;
 	add(0, 5, 1, 2)->status = NBAR_STATUS_CLOSED;
 	group[0][1].life = NBAR_LIFE_LINGER;
@@ -249,7 +243,6 @@ static void screens(void **state)
 	struct stat_watch *w = world(40);
 	char *text;
 
-	(void)state;
 	for (uint32_t i = 0; i < 40; i++)
 		for (uint32_t k = 0; k < 3; k++)
 			add(i, 2 * k, 1, 2);
@@ -306,7 +299,6 @@ static void rows(void **state)
 {
 	struct stat_watch *w = world(2);
 
-	(void)state;
 	add(0, 4, 1, 2);
 	add(0, 5, 1, 2)->running = 0;
 	add(0, 6, 1, 2)->status = NBAR_STATUS_HOST_DIED;
@@ -334,7 +326,6 @@ static void rows_for_nics(void **state)
 		   { 9, "... and 9 more groups", NULL },
 		   { 12, "... and 15 more groups", "... and 4 more NICs" } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
 		struct stat_watch *w = world(of[i].n);
 		char *text;
@@ -360,7 +351,6 @@ static void rate_that_is_too_long(void **state)
 {
 	struct stat_watch *w = world(1);
 
-	(void)state;
 	look(w);
 	pass(1);
 	t.now[0].nic.counter[NBAR_COUNTER_barriers_completed] = UINT64_MAX;
@@ -376,7 +366,6 @@ static void latency_bounds(void **state)
 {
 	struct nbar_rep_nic_latency l = { 0 };
 
-	(void)state;
 	l.bucket[0] = 1;
 	assert_true(stat_latency_below(&l, 50) == 512);
 	assert_true(stat_latency_below(&l, 100) == 512);
@@ -405,7 +394,6 @@ static void latency_as_json(void **state)
 	json_t *o;
 	char *text;
 
-	(void)state;
 	l.bucket[1] = 4;
 	l.bucket[NBAR_LATENCY_BUCKETS - 1] = 2;
 	o = stat_latency_json(&l);
@@ -453,7 +441,6 @@ static void columns(void **state)
 	struct stat_watch *w = world(1);
 	struct nbar_group_info *g = add(0, 3, 8, 2);
 
-	(void)state;
 	g->port = 5;
 	g->pid = 99;
 	g->posted = 9;

@@ -13,7 +13,6 @@ static void percentiles(void **state)
 {
 	double v[] = { 9, 1, 5, 3, 7 };
 
-	(void)state;
 	assert_true(stats_percentile(v, 5, 0) == 1);
 	assert_true(stats_percentile(v, 5, 0.2) == 1);
 	assert_true(stats_percentile(v, 5, 0.21) == 3);
@@ -34,7 +33,6 @@ static void interval_of_the_median(void **state)
 	};
 	double v[100], low, high;
 
-	(void)state;
 	for (size_t c = 0; c < sizeof(known) / sizeof(known[0]); c++) {
 		size_t n = known[c].n;
 
@@ -54,7 +52,6 @@ static void interval_covers(void **state)
 	struct rng rng = { unit_seed() };
 	uint32_t hit = 0, all = 4000;
 
-	(void)state;
 	for (uint32_t i = 0; i < all; i++) {
 		double v[15], low, high;
 
@@ -74,7 +71,6 @@ static void times_in_words(void **state)
 {
 	char out[32];
 
-	(void)state;
 	progress_time(0.4, out, sizeof(out));
 	assert_string_equal(out, "0 s");
 	progress_time(59.4, out, sizeof(out));
@@ -90,7 +86,6 @@ static void line(void **state)
 {
 	double x[] = { 1, 2, 4, 8 }, y[] = { 5, 7, 11, 19 }, a, b;
 
-	(void)state;
 	assert_true(stats_line(x, y, 4, &a, &b));
 	assert_true(fabs(a - 3) < 1e-9 && fabs(b - 2) < 1e-9);
 	y[3] = 1900;

@@ -22,7 +22,6 @@ static void hist_of_nothing(void **state)
 {
 	struct hist *h = calloc(1, sizeof(*h)), *other = calloc(1, sizeof(*other));
 
-	(void)state;
 	assert_int_equal(hist_quantile(h, 0.5), 0);
 	hist_add(other, 7);
 	hist_merge(other, h);
@@ -39,7 +38,6 @@ static void hist_is_exact_below_128(void **state)
 {
 	struct hist *h = calloc(1, sizeof(*h));
 
-	(void)state;
 	for (uint64_t v = 1; v <= 100; v++)
 		hist_add(h, v);
 	assert_int_equal(hist_quantile(h, 0), 1);
@@ -58,7 +56,6 @@ static void hist_keeps_its_error(void **state)
 	struct hist *h = calloc(1, sizeof(*h));
 	uint64_t random = 1;
 
-	(void)state;
 	for (uint32_t i = 0; i < 20000; i++) {
 		uint64_t v = stats_random(&random) >> (i % 64);
 
@@ -83,7 +80,6 @@ static void hist_merges(void **state)
 	struct hist *all = calloc(1, sizeof(*all));
 	uint64_t random = 2;
 
-	(void)state;
 	for (uint32_t i = 0; i < 5000; i++) {
 		uint64_t v = stats_random(&random) >> 40;
 
@@ -101,7 +97,6 @@ static void median_of_odd_even_and_one(void **state)
 {
 	double odd[] = { 5, 1, 9 }, even[] = { 4, 1, 9, 2 }, one[] = { 3 };
 
-	(void)state;
 	assert_true(stats_median(odd, 3) == 5);
 	assert_true(stats_median(even, 4) == 3);
 	assert_true(stats_median(one, 1) == 3);
@@ -112,7 +107,6 @@ static void shuffle_is_a_permutation(void **state)
 	uint32_t order[40], again[40], seen[40] = { 0 }, moved = 0;
 	uint64_t a = 7, b = 7;
 
-	(void)state;
 	stats_shuffle(order, 40, &a);
 	stats_shuffle(again, 40, &b);
 	assert_memory_equal(order, again, sizeof(order));
@@ -132,7 +126,6 @@ static void numbers(void **state)
 {
 	uint64_t v = 99;
 
-	(void)state;
 	assert_true(tool_number("12", 1, 12, &v));
 	assert_int_equal(v, 12);
 	assert_true(tool_number("18446744073709551615", 0, UINT64_MAX, &v));
@@ -167,7 +160,6 @@ static void messages(void **state)
 	json_free_t release;
 	void *block;
 
-	(void)state;
 	tool_begin("nbar test");
 	tool_error("a message of a test");
 	assert_int_equal(tool_usage("another"), TOOL_USAGE);
@@ -189,7 +181,6 @@ static void lists(void **state)
 {
 	char text[2 * TOOL_ITEM_MAX] = "", long_text[TOOL_ITEM_MAX + 100];
 
-	(void)state;
 	assert_int_equal(tool_list("a,bc,,d", collect, text), 0);
 	assert_string_equal(text, "<a<bc<<d");
 	text[0] = '\0';
@@ -230,7 +221,6 @@ static void options_usual(void **state)
 {
 	struct bench_options opt;
 
-	(void)state;
 	assert_int_equal(parse("", &opt), 0);
 	assert_int_equal(opt.nnodes, 4);
 	assert_int_equal(opt.nodes[3], 16);
@@ -264,7 +254,6 @@ static void options_all(void **state)
 {
 	struct bench_options opt;
 
-	(void)state;
 	assert_int_equal(
 		parse("-i 5 -x 0 -f --nodes 3,64 --where host --alg "
 		      "pairwise,dissemination:16 --wire udp --launches 7 --drivers 1 "
@@ -351,7 +340,6 @@ static void options_refused(void **state)
 	};
 	struct bench_options opt;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		if (parse(wrong[i], &opt) != TOOL_USAGE)
 			fail_msg("accepted: %s", wrong[i]);

@@ -65,7 +65,6 @@ static void ring(void **state)
 	struct trace_log log;
 	struct stat st;
 
-	(void)state;
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0600);
 	assert_int_equal(st.st_size, NBAR_TRACE_HEAD_BYTES + 1024 * 32);
@@ -91,7 +90,6 @@ static void modes(void **state)
 	struct trace_ring *t;
 	struct stat st;
 
-	(void)state;
 	assert_int_equal(trace_ring_open(dir, "n0", 1, 0660, (gid_t)-1, &t), 0);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0640);
@@ -123,7 +121,6 @@ static void beside_a_writer(void **state)
 	struct writer w = { .ring = ring_new(64) };
 	pthread_t thread;
 
-	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, write_on, &w), 0);
 	for (uint32_t i = 0; i < 2000; i++) {
 		struct trace_log log;
@@ -142,7 +139,6 @@ static void beside_a_writer(void **state)
 static off_t cut_to = -1;
 
 int __real_fstat(int fd, struct stat *st);
-int __wrap_fstat(int fd, struct stat *st);
 int __wrap_fstat(int fd, struct stat *st)
 {
 	int rc = __real_fstat(fd, st);
@@ -158,7 +154,6 @@ static void a_file_that_is_cut(void **state)
 	static const off_t at[] = { 0, 100, NBAR_TRACE_HEAD_BYTES,
 				    NBAR_TRACE_HEAD_BYTES + 32 * 1000 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
 		struct trace_ring *t = ring_new(1024);
 		struct trace_log log;
@@ -195,7 +190,6 @@ static void broken_files(void **state)
 	struct rng r = { unit_seed() };
 	struct trace_log log;
 
-	(void)state;
 	assert_int_equal(trace_file_read(path, &log), 1);
 	assert_int_equal(trace_file_read(dir, &log), 1);
 	file_write("", 0);
@@ -318,7 +312,6 @@ static void two_machines(void **state)
 {
 	struct trace_set *s = set_new(2);
 
-	(void)state;
 	for (uint32_t i = 1; i <= 5; i++) {
 		uint64_t t = 10000 * i;
 
@@ -346,7 +339,6 @@ static void clocks(void **state)
 {
 	struct trace_set *s = set_new(3);
 
-	(void)state;
 	strcpy(s->log[1].boot_id, s->log[0].boot_id);
 	add(s, 0, 100, NBAR_TRACE_OUT, 1, 1);
 	add(s, 1, 90, NBAR_TRACE_IN, 1, 1);
@@ -365,7 +357,6 @@ static void repeated(void **state)
 {
 	struct trace_set *s = set_new(2);
 
-	(void)state;
 	strcpy(s->log[1].boot_id, s->log[0].boot_id);
 	add(s, 0, 100, NBAR_TRACE_OUT, 1, 1);
 	add(s, 0, 1100, NBAR_TRACE_OUT, 1, 1);
@@ -462,7 +453,6 @@ static void timeline(void **state)
 	size_t length;
 	FILE *to = open_memstream(&text, &length);
 
-	(void)state;
 	strcpy(s->log[1].boot_id, s->log[0].boot_id);
 	for (uint32_t i = 1; i <= 2; i++) {
 		uint64_t t = 1000 * i;
@@ -513,7 +503,6 @@ static void timeline(void **state)
 
 static int begin(void **state)
 {
-	(void)state;
 	if (!mkdtemp(dir))
 		return -1;
 	snprintf(path, sizeof(path), "%s/n0.trace", dir);
@@ -522,7 +511,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-	(void)state;
 	return rmdir(dir);
 }
 
@@ -564,7 +552,6 @@ static void drawn_times(void **state)
 	const struct trace_window all = { .all = true };
 	struct trace_window part = { .begin = 1300, .end = 1400 };
 
-	(void)state;
 	s.log[0] = (struct trace_log){ .nic = "n0", .host = "a", .event = first, .n = 9 };
 	s.log[1] =
 		(struct trace_log){ .nic = "n1", .host = "b", .event = second, .n = 2, .clock = 1 };

@@ -101,7 +101,6 @@ static int page_begin(void **state)
 					     .budget_ns = NBNIC_BUDGET_NS_DEFAULT };
 	const struct nbnic_addr addr = { { 1 } };
 
-	(void)state;
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
 	assert_true(shared != MAP_FAILED);
@@ -114,7 +113,6 @@ static int page_begin(void **state)
 
 static int page_end(void **state)
 {
-	(void)state;
 	return munmap(shared, sizeof(*shared));
 }
 
@@ -138,7 +136,6 @@ static bool failure_is_whole(void)
 
 static void failure(void **state)
 {
-	(void)state;
 	shared->page.completion[0].word = 5;
 	shared->page.completion[0].failed_rank = NBAR_RANK_NONE;
 	step_through(fail_barrier, failure_is_whole);
@@ -158,7 +155,6 @@ static bool completion_is_whole(void)
 
 static void completion_with_a_sleeper(void **state)
 {
-	(void)state;
 	shared->page.completion[0].word = 5;
 	port.cell[0].wake_pending = true;
 	step_through(complete_barrier, completion_is_whole);
@@ -186,7 +182,6 @@ static bool stragglers_are_whole(void)
 
 static void stragglers(void **state)
 {
-	(void)state;
 	step_through(name_stragglers, stragglers_are_whole);
 	assert_int_equal(cell0()->nstragglers, NBAR_STRAGGLERS_MAX);
 }
@@ -209,7 +204,6 @@ static bool message_is_whole(void)
 
 static void message_to_host(void **state)
 {
-	(void)state;
 	step_through(deliver, message_is_whole);
 	assert_int_equal(shared->page.recv[0].seq, 1);
 }
@@ -236,7 +230,6 @@ static void messages_of_host(void **state)
 	const char *why;
 	uint32_t bad;
 
-	(void)state;
 	assert_int_equal(nbnic_group_open(&nic, g), 0);
 	nbnic_group_endpoint(&nic, g, &endpoint);
 	endpoint.byte[12] = 1;
@@ -312,7 +305,6 @@ static bool slot_is_whole(void)
 
 static void slot_of_a_sender(void **state)
 {
-	(void)state;
 	step_through(transmit, slot_is_whole);
 	assert_int_equal(slot0()->sequence, 1);
 }
@@ -335,7 +327,6 @@ static bool sender_overwrites(void)
 
 static void slot_of_a_receiver(void **state)
 {
-	(void)state;
 	transmit();
 	step_through(receive, sender_overwrites);
 	assert_int_equal(slot0()->sequence, SLOTS);

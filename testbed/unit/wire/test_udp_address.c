@@ -170,7 +170,6 @@ static void local_set(struct udp_local *l, const struct fact *f)
 
 static void chooses(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++) {
 		const struct host *h = &hosts[i];
 		const struct udp_local *chosen, *wanted = NULL;
@@ -198,7 +197,6 @@ static void finds(void **state)
 	union udp_name name;
 	int fd;
 
-	(void)state;
 	assert_int_equal(udp_address_find(&name, why, sizeof(why)), 0);
 	assert_string_not_equal(why, "");
 	assert_int_equal(name.in.sin_port, 0);

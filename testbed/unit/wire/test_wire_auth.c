@@ -29,7 +29,6 @@ static char folder[] = "/tmp/nbar-auth-XXXXXX", path[64];
 
 static int folder_make(void **state)
 {
-	(void)state;
 	if (!mkdtemp(folder))
 		return -1;
 	snprintf(path, sizeof(path), "%s/key", folder);
@@ -38,7 +37,6 @@ static int folder_make(void **state)
 
 static int folder_drop(void **state)
 {
-	(void)state;
 	unlink(path);
 	return rmdir(folder);
 }
@@ -72,7 +70,6 @@ static void key_is_16_bytes_or_32_digits(void **state)
 	struct wire_auth hex;
 	char line[40];
 
-	(void)state;
 	snprintf(line, sizeof(line), "%s\n", digits);
 	for (size_t n = 32; n <= 33; n++) {
 		assert_int_equal(load(line, n, 0600, &hex), 0);
@@ -96,7 +93,6 @@ static void key_is_private(void **state)
 	static const mode_t bad[] = { 0644, 0604, 0620, 0660, 0602 };
 	struct wire_auth a;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		assert_int_equal(load(digits, 32, bad[i], &a), -EINVAL);
 		assert_non_null(strstr(said, "other users"));
@@ -125,7 +121,6 @@ static void hash_is_siphash_2_4(void **state)
 	const struct wire_auth a = key_of(0);
 	uint8_t text[15], out[8];
 
-	(void)state;
 	for (uint8_t i = 0; i < sizeof(text); i++)
 		text[i] = i;
 	assert_int_equal(a.hash(out, text, sizeof(text), a.key), 0);
@@ -175,7 +170,6 @@ static void tag_is_over_addresses_and_frame(void **state)
 	struct wire_base a = end_of(1, &key), b = end_of(2, &key);
 	uint8_t frame[WIRE_FRAME_MAX], text[128] = { 1 }, tag[8];
 
-	(void)state;
 	assert_int_equal(wire_frame_pack(&a, &b.addr, &token, frame), 56);
 	nbfw_token_pack(&token, text + 80);
 	assert_int_equal(frame[0], 0x42);
@@ -195,7 +189,6 @@ static void each_changed_bit_is_seen(void **state)
 	struct wire_base a = end_of(1, &key), b = end_of(2, &key);
 	uint8_t frame[WIRE_FRAME_MAX];
 
-	(void)state;
 	wire_frame_pack(&a, &b.addr, &token, frame);
 	for (uint32_t bit = 0; bit < 8 * sizeof(frame); bit++) {
 		frame[bit / 8] ^= (uint8_t)(1u << bit % 8);
@@ -218,7 +211,6 @@ static void other_keys_and_addresses_are_seen(void **state)
 			 other = end_of(2, &wrong), none = end_of(2, NULL);
 	uint8_t frame[WIRE_FRAME_MAX], plain[WIRE_FRAME_MAX];
 
-	(void)state;
 	wire_frame_pack(&a, &b.addr, &token, frame);
 	assert_int_equal(wire_frame_pack(&none, &b.addr, &token, plain), NBFW_FRAME_SIZE);
 	assert_false(takes(&b, c.addr, frame, sizeof(frame))); /* from elsewhere */
@@ -242,7 +234,6 @@ static void frame_with_a_tag_is_checked(void **state)
 	struct wire_base a = end_of(1, &key), b = end_of(2, &key);
 	uint8_t frame[WIRE_FRAME_MAX];
 
-	(void)state;
 	wire_frame_pack(&a, &b.addr, &unknown, frame);
 	assert_false(takes(&b, a.addr, frame, sizeof(frame)));
 	assert_int_equal(b.malformed, 1);
@@ -264,7 +255,6 @@ static void peers_need_the_same_key(void **state)
 	struct wire_base a = end_of(1, &key), b = end_of(2, &key), other = end_of(3, &wrong),
 			 none = end_of(4, NULL), none2 = end_of(5, NULL);
 
-	(void)state;
 	assert_string_equal(refusal(&a, &b), "");
 	assert_string_equal(refusal(&none, &none2), "");
 	assert_non_null(strstr(refusal(&a, &other), "another key"));
@@ -297,7 +287,6 @@ static void udp_carries_tags(void **state)
 	const struct wire_auth *keys[4] = { &key, &key, &wrong, NULL };
 	struct wire_base *w[4];
 
-	(void)state;
 	for (uint32_t i = 0; i < 4; i++) {
 		assert_int_equal(udp_open("a", loopback, NULL, &w[i]), 0);
 		if (keys[i])
@@ -383,7 +372,6 @@ static void repeated_frames_end_no_barrier(void **state)
 {
 	struct world *w = world_recorded(4, "dissemination:1");
 
-	(void)state;
 	run_and_repeat(w, 4);
 	assert_true(counted(w, NBAR_COUNTER_tokens_stale) > 0);
 	assert_true(counted(w, NBAR_COUNTER_tokens_duplicate) > 0);
@@ -397,7 +385,6 @@ static void repeated_frames_look_alive(void **state)
 {
 	struct world *w = world_recorded(4, "dissemination:1");
 
-	(void)state;
 	run_and_repeat(w, 2);
 	w->member[0].unplugged = true;
 	for (uint32_t i = 1; i < w->size; i++)
@@ -422,7 +409,6 @@ static void repeated_pulls_after_a_close(void **state)
 {
 	struct world *w = world_recorded(4, "dissemination:1");
 
-	(void)state;
 	run_and_repeat(w, 2);
 	nbnic_group_close(&w->member[0].nic, w->member[0].group, NBAR_STATUS_CLOSED, w->now);
 	repeat_all(w);
@@ -442,7 +428,6 @@ static void repeated_signals_are_delivered(void **state)
 	static const uint32_t word[NBAR_SIGNAL_WORDS] = { 7 };
 	struct world *w = world_recorded(2, "signal");
 
-	(void)state;
 	assert_true(nbnic_signal(&w->member[0].nic, w->member[0].group, 0, word));
 	settle(w);
 	assert_int_equal(w->member[1].signals, 1);

@@ -90,7 +90,6 @@ static void the_hash(void **state)
 	static const uint8_t expected[] = { 0xe5, 0x45, 0xbe, 0x49, 0x61, 0xca, 0x29, 0xa1 };
 	uint8_t key[16], in[15], out[8];
 
-	(void)state;
 	for (uint8_t i = 0; i < 16; i++)
 		key[i] = i;
 	memcpy(in, key, sizeof(in));
@@ -252,13 +251,11 @@ static int begin(bool with_key)
 
 static int plain(void **state)
 {
-	(void)state;
 	return begin(false);
 }
 
 static int with_key(void **state)
 {
-	(void)state;
 #ifdef WIRES_SODIUM
 	return begin(true);
 #else
@@ -268,7 +265,6 @@ static int with_key(void **state)
 
 static int end(void **state)
 {
-	(void)state;
 	if (a)
 		udp_close(a);
 	close(peer);
@@ -300,7 +296,6 @@ static void each_frame(void **state)
 	struct nbnic_addr to;
 	uint8_t got[100], expected[56];
 
-	(void)state;
 	if (!a)
 		skip();
 	address_of(&peer_name, to.byte);
@@ -331,7 +326,6 @@ static void own_address(void **state)
 {
 	uint8_t expected[NBNIC_ADDR_SIZE];
 
-	(void)state;
 	if (!a)
 		skip();
 	address_of(&a_name, expected);

@@ -61,13 +61,11 @@ static int setup_on(const char *bind_to)
 
 static int setup(void **state)
 {
-	(void)state;
 	return setup_on("127.0.0.1:0");
 }
 
 static int teardown(void **state)
 {
-	(void)state;
 	udp_close(a);
 	udp_close(b);
 	return 0;
@@ -83,7 +81,6 @@ static void transmit(uint32_t frames)
 
 static void budget(void **state)
 {
-	(void)state;
 	transmit(100);
 	assert_int_equal(udp_poll(b, &nic, 0, 70), 70);
 	assert_int_equal(udp_poll(b, &nic, 0, 70), 30);
@@ -97,7 +94,6 @@ static void drops(void **state)
 {
 	uint64_t taken;
 
-	(void)state;
 	transmit(FRAMES);
 	for (uint32_t i = 0; i < FRAMES && udp_poll(b, &nic, 0, 1000) > 0; i++)
 		;
@@ -137,7 +133,6 @@ static void sees_sender(void)
 
 static void ipv4(void **state)
 {
-	(void)state;
 	sees_sender();
 }
 
@@ -156,7 +151,6 @@ static void other_family(void **state)
 	struct nbnic_addr six = { { 6, 0, 1, 2 } }, none = { { 0 } };
 	const struct nbfw_token t = { .type = NBFW_TOKEN };
 
-	(void)state;
 	assert_true(udp_transmit(a, &six, &t));
 	assert_true(udp_transmit(a, &none, &t));
 	assert_int_equal(a->errors, 2);
@@ -181,7 +175,6 @@ static void link_local(void **state)
 	struct nbnic_addr near = { { 6, 0, 1, 2, 0xfe, 0x80 } }, far = { { 6, 0, 1, 2, 0x20, 1 } };
 	union udp_name name;
 
-	(void)state;
 	assert_int_equal(addr_unpack(&w, &near, &name), sizeof(name.in6));
 	assert_int_equal(name.in6.sin6_scope_id, 5);
 	assert_int_equal(addr_unpack(&w, &far, &name), sizeof(name.in6));
@@ -194,7 +187,6 @@ static void refused(void **state)
 	static const int full[] = { EAGAIN, ENOBUFS };
 	const struct nbfw_token t = { .type = NBFW_TOKEN };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(full) / sizeof(full[0]); i++) {
 		send_error = full[i];
 		assert_false(udp_transmit(a, &b->addr, &t));
@@ -212,7 +204,6 @@ static void forked(void **state)
 	struct options options = { .bind = "127.0.0.1:0" };
 	struct wire_base *w;
 
-	(void)state;
 	assert_int_equal(udp_open("parent", option_of, &options, &w), 0);
 	udp_forked(w);
 	assert_int_equal(fcntl(((struct udp_wire *)w)->fd, F_GETFD), -1);
@@ -228,7 +219,6 @@ static void taken(void **state)
 	const char *text;
 	int rc;
 
-	(void)state;
 	said_begin();
 	rc = udp_open("second", option_of, &options, &w);
 	text = said_end();
@@ -242,7 +232,6 @@ static void by_default(void **state)
 	struct options options = { NULL, NULL };
 	struct wire_base *w;
 
-	(void)state;
 	assert_int_equal(udp_open("n", option_of, &options, &w), 0);
 	assert_true(w->addr.byte[0] == 4 || w->addr.byte[0] == 6);
 	assert_memory_not_equal(w->addr.byte + 4, "\0\0\0\0", 4);
@@ -257,7 +246,6 @@ static void sends_from_address(void **state)
 	struct options options = { .bind = "0.0.0.0:0", .address = "127.0.0.2" };
 	struct nbnic_addr from;
 
-	(void)state;
 	udp_close(a);
 	assert_int_equal(udp_open("a", option_of, &options, &a), 0);
 	assert_string_equal(a->why, "as address= says");
@@ -275,7 +263,6 @@ static void address_of_translator(void **state)
 	socklen_t length = sizeof(self);
 	struct wire_base *w;
 
-	(void)state;
 	assert_int_equal(udp_open("n", option_of, &options, &w), 0);
 	assert_ptr_equal(strstr(w->text, "192.0.2.77:"), w->text);
 	assert_int_equal(getsockname(((struct udp_wire *)w)->fd, &self.any, &length), 0);
@@ -293,7 +280,6 @@ static void zone_shown(void **state)
 					       .sin6_scope_id = 1 } };
 	char text[64];
 
-	(void)state;
 	name_show(&name, text, sizeof(text));
 	assert_string_equal(text, "[fe80::1%lo]:7000");
 }
@@ -360,14 +346,12 @@ static void opens(const struct opened *o)
 
 static void options(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(opened) / sizeof(opened[0]); i++)
 		opens(&opened[i]);
 }
 
 static void options_ipv6(void **state)
 {
-	(void)state;
 	if (!has_ipv6())
 		skip();
 	for (size_t i = 0; i < sizeof(opened_ipv6) / sizeof(opened_ipv6[0]); i++)

@@ -38,7 +38,6 @@ static int setup(void **state)
 					     .budget_ns = NBNIC_BUDGET_NS_DEFAULT };
 	char bind_to[] = "10.9.0.1:0";
 
-	(void)state;
 	a = b = NULL;
 	if (!has_network)
 		return 0;
@@ -51,7 +50,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	if (a)
 		udp_close(a);
 	if (b)
@@ -121,26 +119,22 @@ static void dead_neighbours(uint32_t n)
 
 static void one(void **state)
 {
-	(void)state;
 	dead_neighbours(1);
 }
 
 static void ten(void **state)
 {
-	(void)state;
 	dead_neighbours(10);
 }
 
 static void thousand(void **state)
 {
-	(void)state;
 	dead_neighbours(1000);
 }
 
 /* Without dead neighbours, a NIC that was never heard gets every frame. */
 static void strangers_get_frames(void **state)
 {
-	(void)state;
 	if (!has_network)
 		skip();
 	for (uint32_t i = 0; i < 1000; i++)

@@ -67,7 +67,6 @@ static int setup(void **state)
 	const struct nbnic_config config = { .pull_ns = NBNIC_PULL_NS_DEFAULT,
 					     .budget_ns = NBNIC_BUDGET_NS_DEFAULT };
 
-	(void)state;
 	w = calloc(1, sizeof(*w));
 	assert_non_null(w);
 	context.ops.poll_cq = fake_poll_cq;
@@ -91,7 +90,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	free(w);
 	return 0;
 }
@@ -152,7 +150,6 @@ static void budget_is_shared(void **state)
 {
 	uint32_t own;
 
-	(void)state;
 	add_peer(0);
 	for (unsigned budget = 4; budget <= BUDGET; budget++) {
 		fill_loopback();
@@ -170,7 +167,6 @@ static void budget_is_shared(void **state)
 /* One source alone gets all that is there. */
 static void one_source(void **state)
 {
-	(void)state;
 	ndatagram = 100;
 	assert_int_equal(poll_all(BUDGET), 100);
 	ndatagram = 200;
@@ -188,7 +184,6 @@ static void no_connection_starves(void **state)
 {
 	uint32_t seen[PEERS];
 
-	(void)state;
 	for (uint32_t i = 0; i < PEERS; i++) {
 		add_peer(i);
 		seen[i] = 0;
@@ -220,7 +215,6 @@ static void no_connection_starves(void **state)
 
 static void refused_is_counted(void **state)
 {
-	(void)state;
 	fill_loopback();
 	assert_int_equal(w->base.refused, 0);
 	assert_false(verbs_transmit(&w->base, &w->base.addr, &token));

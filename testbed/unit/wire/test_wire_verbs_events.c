@@ -149,7 +149,6 @@ static int setup(void **state)
 {
 	struct epoll_event in = { .events = EPOLLIN };
 
-	(void)state;
 	memset(&fake, 0, sizeof(fake));
 	fake.end = EAGAIN;
 	fake.state = IBV_PORT_ACTIVE;
@@ -190,7 +189,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	dup2(usual_stderr, STDERR_FILENO);
 	close(usual_stderr);
 	close(log_fd);
@@ -240,7 +238,6 @@ static void port_says(enum ibv_event_type type, int port)
 
 static void ports(void **state)
 {
-	(void)state;
 	port_says(IBV_EVENT_PORT_ERR, 1);
 	said(NULL); /* it is another port */
 	port_says(IBV_EVENT_PORT_ERR, PORT);
@@ -257,7 +254,6 @@ static void ports(void **state)
 /* Each change of the address is told once. */
 static void addresses(void **state)
 {
-	(void)state;
 	fake.gid = 8;
 	port_says(IBV_EVENT_GID_CHANGE, 1);
 	said(NULL);
@@ -283,7 +279,6 @@ static void queue_pairs(void **state)
 						     IBV_EVENT_QP_ACCESS_ERR };
 	struct ibv_qp other = { .context = &context };
 
-	(void)state;
 	for (uint32_t i = 0; i < 3; i++) {
 		w->broken = false;
 		events((struct ibv_async_event){ .event_type = types[i], .element.qp = &qp });
@@ -315,7 +310,6 @@ static void queue_pairs(void **state)
  * cannot go on. */
 static void completion_queues(void **state)
 {
-	(void)state;
 	connection[1].state = VERBS_CONNECTION_IDLE;
 	events((struct ibv_async_event){ .event_type = IBV_EVENT_CQ_ERR, .element.cq = &line_cq });
 	assert_true(connection[1].renew && !connection[0].renew);
@@ -338,7 +332,6 @@ static void completion_queues(void **state)
 /* A device that has failed is told once, and its groups fail once. */
 static void devices(void **state)
 {
-	(void)state;
 	port_says(IBV_EVENT_DEVICE_FATAL, 0);
 	assert_true(w->fatal && w->failing && w->broken);
 	assert_non_null(strstr(w->dead, "RDMA device has failed; restart its process"));
@@ -358,7 +351,6 @@ static void no_device(void **state)
 {
 	struct epoll_event in = { .events = EPOLLIN };
 
-	(void)state;
 	verbs_events(w);
 	assert_false(w->fatal);
 	fake.end = EIO;
@@ -371,7 +363,6 @@ static void no_device(void **state)
 /* After a repair the queue pair is as new. Many repairs within a second make one message. */
 static void repairs(void **state)
 {
-	(void)state;
 	w->posted = 9;
 	w->done = 3;
 	for (uint32_t i = 1; i <= 3; i++) {
@@ -395,7 +386,6 @@ static void repairs(void **state)
 /* While the port is down, a repair waits. */
 static void no_repair_without_a_port(void **state)
 {
-	(void)state;
 	for (uint32_t i = 0; i < 2; i++) {
 		fake.state = i ? IBV_PORT_NOP : IBV_PORT_DOWN; /* NOP: the call fails */
 		w->repair_at = 0;
@@ -412,7 +402,6 @@ static void no_repair_without_a_port(void **state)
  * succeed. */
 static void a_repair_that_fails(void **state)
 {
-	(void)state;
 	for (fake.bad = 1; fake.bad <= 4; fake.bad++) {
 		w->dead = NULL;
 		w->failing = false;

@@ -102,7 +102,6 @@ static struct verbs_addr addr(uint32_t qpn)
 
 static int setup(void **state)
 {
-	(void)state;
 	memset(&fake, 0, sizeof(fake));
 	memset(&connection, 0, sizeof(connection));
 	w = calloc(1, sizeof(*w));
@@ -114,7 +113,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	verbs_peers_free(w);
 	assert_int_equal(fake.destroyed, fake.made);
 	close(w->wake_fd);
@@ -150,7 +148,6 @@ static void groups_share_a_peer(void **state)
 {
 	const char *why;
 
-	(void)state;
 	assert_int_equal(begin(addr(5), &why), 0);
 	assert_int_equal(fake.qpn, 5);
 	assert_int_equal(begin(addr(5), &why), 0);
@@ -172,7 +169,6 @@ static void itself(void **state)
 {
 	const char *why;
 
-	(void)state;
 	assert_int_equal(begin(addr(1), &why), 0);
 	end(addr(1));
 	assert_int_equal(fake.made, 0);
@@ -192,7 +188,6 @@ static void refusals(void **state)
 {
 	struct verbs_addr a = addr(5);
 
-	(void)state;
 	a.link = IBV_LINK_LAYER_INFINIBAND;
 	is_refused(a, -EPROTO, "InfiniBand");
 	a = addr(5);
@@ -227,7 +222,6 @@ static void another_id(void **state)
 	struct verbs_addr a = addr(5);
 	const char *why;
 
-	(void)state;
 	assert_int_equal(begin(a, &why), 0);
 	a.id++;
 	assert_int_equal(begin(a, &why), 0);
@@ -256,7 +250,6 @@ static void strangers(void **state)
 {
 	const char *why;
 
-	(void)state;
 	stranger(1); /* itself */
 	assert_int_equal(fake.made, 0);
 	for (uint32_t i = 0; i < VERBS_STRANGERS_MAX; i++)
@@ -283,7 +276,6 @@ static void connections(void **state)
 	struct verbs_addr a = addr(5);
 	const char *why;
 
-	(void)state;
 	w->self.mode = a.mode = VERBS_WRITE_RC;
 	fake.connection_error = ENOMEM;
 	assert_int_equal(begin(a, &why), -ENOMEM);
@@ -314,7 +306,6 @@ static void connections(void **state)
 
 static void repairs(void **state)
 {
-	(void)state;
 	w->broken = true;
 	verbs_serve(&w->base); /* nobody has called */
 	assert_int_equal(fake.repairs, 0);

@@ -21,7 +21,6 @@ static int setup(void **state)
 	const struct nbnic_config config = { .pull_ns = NBNIC_PULL_NS_DEFAULT,
 					     .budget_ns = NBNIC_BUDGET_NS_DEFAULT };
 
-	(void)state;
 	memset(&net, 0, sizeof(net));
 	net.mmio = (uintptr_t)registers;
 	net.mac[0] = 2;
@@ -62,7 +61,6 @@ static unsigned poll_all(unsigned budget)
  * share. */
 static void budget_is_shared(void **state)
 {
-	(void)state;
 	for (unsigned budget = 2; budget <= SLOTS; budget++) {
 		uint32_t own = net.loop_head;
 		uint16_t taken = net.rx.taken;
@@ -80,7 +78,6 @@ static void budget_is_shared(void **state)
 /* The NIC returns free buffers to the device, but does not notify it of frames to itself. */
 static void notifies(void **state)
 {
-	(void)state;
 	registers[REG_NOTIFY / 4] = 99;
 	assert_true(send_to(0));
 	assert_int_equal(poll_all(SLOTS), 1);
@@ -92,7 +89,6 @@ static void notifies(void **state)
 
 static void refused_is_counted(void **state)
 {
-	(void)state;
 	for (uint32_t i = 0; i < LOOP; i++)
 		assert_true(send_to(0));
 	assert_false(send_to(0));
