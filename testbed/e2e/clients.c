@@ -201,7 +201,6 @@ static void *poll_main(void *arg)
 {
 	struct pollfd *list = malloc(LISTED * sizeof(*list));
 
-	(void)arg;
 	for (int i = 0; list && i < LISTED; i++)
 		list[i] = (struct pollfd){ .fd = crowd_fd, .events = POLLIN };
 	__atomic_fetch_add(&crowd_in, 1, __ATOMIC_RELAXED);

@@ -44,8 +44,6 @@ static bool begin(struct fair *f, uint32_t n)
 	const int bytes = 2 * NBAR_MESSAGE_MAX;
 	int fd[2];
 
-	(void)f;
-	(void)n;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fd) < 0)
 		return false;
 	for (uint32_t i = 0; i < 2; i++)

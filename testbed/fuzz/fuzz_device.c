@@ -51,7 +51,6 @@ static bool on_transmit(struct wire_base *base, const struct nbnic_addr *to,
 {
 	struct loop *l = (struct loop *)base;
 
-	(void)to;
 	if (l->room == 0)
 		return false;
 	l->room--;
@@ -66,47 +65,40 @@ static void *on_alloc(void *ctx, size_t size)
 {
 	void *block = malloc(size);
 
-	(void)ctx;
 	w.blocks += block != NULL;
 	return block;
 }
 
 static void on_free(void *ctx, void *block)
 {
-	(void)ctx;
 	w.blocks -= block != NULL;
 	free(block);
 }
 
 static bool on_random(void *ctx, uint64_t *out)
 {
-	(void)ctx;
 	*out = w.random += UINT64_C(0x9e3779b97f4a7c15);
 	return true;
 }
 
 static void on_exclusive(void *ctx, nbnic_fn *fn, void *arg)
 {
-	(void)ctx;
 	fn(arg, w.now);
 }
 
 static int on_page_make(void *ctx, uint32_t port, struct nbar_page **out)
 {
-	(void)ctx, (void)port;
 	*out = calloc(1, sizeof(**out));
 	return *out ? 0 : -NBAR_ENOMEM;
 }
 
 static void on_page_drop(void *ctx, uint32_t port, struct nbar_page *page)
 {
-	(void)ctx, (void)port;
 	free(page);
 }
 
 static void on_wake(void *ctx, uint32_t port, uint32_t cell, uint32_t *word)
 {
-	(void)ctx, (void)port, (void)word;
 	fuzz_require(cell < NBAR_GROUPS_MAX);
 }
 

@@ -256,7 +256,6 @@ int main(int argc, char **argv)
 	struct options o;
 	uint32_t n = 0, bad = 0;
 
-	(void)argc;
 	if (!parse(argv, &o)) {
 		fputs(usage, stderr);
 		return 2;

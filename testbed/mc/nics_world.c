@@ -93,7 +93,6 @@ static void on_complete(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch,
 	struct nics_group *g = &n->s.group[rank][cell];
 	char text[CHART_TEXT];
 
-	(void)port;
 	snprintf(text, sizeof(text),
 		 status == NBAR_STATUS_OK ? "completes %u" : "fails after %u, blames %u", epoch,
 		 failed_rank);
@@ -118,7 +117,6 @@ static void on_complete(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch,
 static void on_stragglers(void *ctx, uint32_t port, uint32_t cell,
 			  const struct nbnic_straggler *straggler, uint32_t nstraggler)
 {
-	(void)port, (void)cell;
 	for (uint32_t i = 0; i < nstraggler; i++)
 		if (straggler[i].rank >= world->cfg.size || straggler[i].rank == rank_of(ctx))
 			broken(world, "a NIC names itself, or nobody, as a straggler");
@@ -127,7 +125,6 @@ static void on_stragglers(void *ctx, uint32_t port, uint32_t cell,
 static bool on_deliver(void *ctx, uint32_t port, uint32_t cell, uint32_t src,
 		       const uint32_t word[NBAR_SIGNAL_WORDS])
 {
-	(void)ctx, (void)port, (void)cell, (void)src, (void)word;
 	broken(world, "a NIC delivers a signal to a group with a plan");
 	return true;
 }

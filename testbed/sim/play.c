@@ -291,7 +291,6 @@ static bool nobody_runs(const struct play *p)
 
 static bool never(const struct play *p)
 {
-	(void)p;
 	return false;
 }
 

@@ -281,7 +281,6 @@ static void world_on_exclusive(void *ctx, nbnic_fn *fn, void *arg)
 
 static int world_on_page_make(void *ctx, uint32_t port, struct nbar_page **out)
 {
-	(void)port;
 	*out = calloc(1, sizeof(**out));
 	((struct sim_nic *)ctx)->world->blocks += *out != NULL;
 	return *out ? 0 : -NBAR_ENOMEM;
@@ -289,13 +288,11 @@ static int world_on_page_make(void *ctx, uint32_t port, struct nbar_page **out)
 
 static void world_on_page_drop(void *ctx, uint32_t port, struct nbar_page *page)
 {
-	(void)port;
 	world_on_free(ctx, page);
 }
 
 static void world_on_wake(void *ctx, uint32_t port, uint32_t cell, uint32_t *word)
 {
-	(void)ctx, (void)port, (void)cell, (void)word;
 }
 
 static const struct nbnic_platform sim_platform = {

@@ -70,7 +70,6 @@ void sim_host_end(struct sim_world *w, struct sim_host *h, uint8_t cause)
 {
 	if (!h->page)
 		return;
-	(void)w;
 	h->page = NULL;
 	nbnic_client_end(&h->client, cause);
 }

@@ -87,7 +87,6 @@ static bool loop_transmit(struct wire_base *base, const struct nbnic_addr *to,
 static void loop_show(const struct wire_base *w, const struct nbnic_addr *a, char *text,
 		      size_t size)
 {
-	(void)w;
 	snprintf(text, size, "loop:%u", a->byte[0]);
 }
 

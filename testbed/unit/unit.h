@@ -29,6 +29,17 @@
 		}                                                              \
 	} while (0)
 
+/* A program of tests; before and after: NULL, or what its first test needs and its last one leaves.
+ */
+#define UNIT_MAIN(before, after, ...)                                \
+	int main(void)                                               \
+	{                                                            \
+		const struct CMUnitTest tests[] = { __VA_ARGS__ };   \
+		return cmocka_run_group_tests(tests, before, after); \
+	}
+#define UNIT cmocka_unit_test
+#define UNIT_IN cmocka_unit_test_setup_teardown /* (name, before, after) */
+
 /* SplitMix64, a generator of random numbers for which any seed is good. */
 struct rng {
 	uint64_t state;

@@ -61,7 +61,6 @@ static void completed(void)
 
 static void sizes(void **unused)
 {
-	(void)unused;
 	BROKEN(1, running, s->running = 2);
 	BROKEN(1, running, s->words = 0);
 	BROKEN(1, completed, s->words = 2);
@@ -69,7 +68,6 @@ static void sizes(void **unused)
 
 static void where_a_member_stands(void **unused)
 {
-	(void)unused;
 	BROKEN(2, running, s->step = (uint16_t)plan->nstep);
 	BROKEN(2, running, s->want = 2);
 	BROKEN(2, running, s->want = 6);
@@ -81,7 +79,6 @@ static void where_a_member_stands(void **unused)
 
 static void tokens(void **unused)
 {
-	(void)unused;
 	BROKEN(4, completed, s->bits[0] |= 1);
 	BROKEN(0, completed, s->bits[1] |= 1); /* of the next barrier */
 	BROKEN(5, completed, s->bits[1] |= 1u << 6);
@@ -91,7 +88,6 @@ static void tokens(void **unused)
 
 static void failures(void **unused)
 {
-	(void)unused;
 	BROKEN(6, running, s->cause = NBAR_STATUS_END);
 	BROKEN(6, completed, s->cause = NBAR_STATUS_END; s->failed_rank = 3);
 	BROKEN(0, completed, s->cause = NBAR_STATUS_END - 1; s->failed_rank = 3);
@@ -103,7 +99,6 @@ static void failures(void **unused)
 
 static void tries_and_stragglers(void **unused)
 {
-	(void)unused;
 	BROKEN(7, running, s->tries = 2 * NBFW_WINDOW);
 	BROKEN(7, completed, s->tries = 1);
 	BROKEN(0, running, s->tries = 2 * NBFW_WINDOW - 1);

@@ -341,20 +341,7 @@ static void test_delay_every_size_to_256(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_loss_duplication_reordering),
-		cmocka_unit_test(test_no_loss_no_extra_frame),
-		cmocka_unit_test(test_outage),
-		cmocka_unit_test(test_silent_member),
-		cmocka_unit_test(test_host_dies),
-		cmocka_unit_test(test_two_go),
-		cmocka_unit_test(test_late_member),
-		cmocka_unit_test(test_closing),
-		cmocka_unit_test(test_closes_early),
-		cmocka_unit_test(test_delay_every_size_to_256),
-	};
-
-	return cmocka_run_group_tests_name("cluster", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(test_loss_duplication_reordering), UNIT(test_no_loss_no_extra_frame),
+	  UNIT(test_outage), UNIT(test_silent_member), UNIT(test_host_dies), UNIT(test_two_go),
+	  UNIT(test_late_member), UNIT(test_closing), UNIT(test_closes_early),
+	  UNIT(test_delay_every_size_to_256))

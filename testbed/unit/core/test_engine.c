@@ -429,21 +429,7 @@ static void test_custom_plan(void **state)
 	group_plans_free(&set);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_r1_complete_before_last_sends),
-		cmocka_unit_test(test_r2_two_epochs),
-		cmocka_unit_test(test_r3_steps),
-		cmocka_unit_test(test_r3_bad_frames),
-		cmocka_unit_test(test_r4_answers_to_pulls),
-		cmocka_unit_test(test_r4_pulls),
-		cmocka_unit_test(test_r5_silent_and_late),
-		cmocka_unit_test(test_r5_windows),
-		cmocka_unit_test(test_r6_failure),
-		cmocka_unit_test(test_r7_leaving),
-		cmocka_unit_test(test_custom_plan),
-	};
-
-	return cmocka_run_group_tests_name("engine", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(test_r1_complete_before_last_sends), UNIT(test_r2_two_epochs),
+	  UNIT(test_r3_steps), UNIT(test_r3_bad_frames), UNIT(test_r4_answers_to_pulls),
+	  UNIT(test_r4_pulls), UNIT(test_r5_silent_and_late), UNIT(test_r5_windows),
+	  UNIT(test_r6_failure), UNIT(test_r7_leaving), UNIT(test_custom_plan))

@@ -218,13 +218,4 @@ static void test_missing_count(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_total),
-		cmocka_unit_test(test_missing_slots),
-		cmocka_unit_test(test_missing_count),
-	};
-
-	return cmocka_run_group_tests_name("engine_total", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(test_total), UNIT(test_missing_slots), UNIT(test_missing_count))

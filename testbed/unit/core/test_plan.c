@@ -391,17 +391,7 @@ static void test_other_broken_sets(void **state)
 	group_plans_free(&set);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_size_to_1024),
-		cmocka_unit_test(test_large_sets),
-		cmocka_unit_test(test_sizes_to_a_million),
-		cmocka_unit_test(test_dissemination_spreads_to_a_million),
-		cmocka_unit_test(test_rounds_are_exact),
-		cmocka_unit_test(test_missing_signal_is_no_barrier),
-		cmocka_unit_test(test_other_broken_sets),
-	};
-
-	return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(test_every_size_to_1024), UNIT(test_large_sets),
+	  UNIT(test_sizes_to_a_million), UNIT(test_dissemination_spreads_to_a_million),
+	  UNIT(test_rounds_are_exact), UNIT(test_missing_signal_is_no_barrier),
+	  UNIT(test_other_broken_sets))

@@ -156,14 +156,5 @@ static void test_alg_names(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_capacity_and_arguments),
-		cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_names_of_rows),
-		cmocka_unit_test(test_alg_names),
-	};
-
-	return cmocka_run_group_tests_name("plan arguments", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(test_capacity_and_arguments), UNIT(test_rows), UNIT(test_names_of_rows),
+	  UNIT(test_alg_names))

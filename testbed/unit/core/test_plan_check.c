@@ -359,18 +359,6 @@ static void test_mutated_plans(void **state)
 	assert_true(refused > 10000 && taken > 10000);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_head),
-		cmocka_unit_test(test_steps),
-		cmocka_unit_test(test_sends_and_slots),
-		cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_falling_order),
-		cmocka_unit_test(test_duplicates),
-		cmocka_unit_test(test_takes_part),
-		cmocka_unit_test(test_mutated_plans),
-	};
-
-	return cmocka_run_group_tests_name("plan_check", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(test_head), UNIT(test_steps), UNIT(test_sends_and_slots),
+	  UNIT(test_limits), UNIT(test_falling_order), UNIT(test_duplicates), UNIT(test_takes_part),
+	  UNIT(test_mutated_plans))

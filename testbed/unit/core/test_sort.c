@@ -57,12 +57,4 @@ static void test_random(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_orders),
-		cmocka_unit_test(test_random),
-	};
-
-	return cmocka_run_group_tests_name("sort", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(test_orders), UNIT(test_random))

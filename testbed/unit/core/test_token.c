@@ -123,14 +123,5 @@ static void test_refused(void **state)
 	assert_true(unpacks(frame, NBFW_FRAME_SIZE));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_known_bytes),
-		cmocka_unit_test(test_signal_words),
-		cmocka_unit_test(test_there_and_back),
-		cmocka_unit_test(test_refused),
-	};
-
-	return cmocka_run_group_tests_name("token", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(test_known_bytes), UNIT(test_signal_words), UNIT(test_there_and_back),
+	  UNIT(test_refused))

@@ -174,7 +174,6 @@ void __wrap_free(void *block)
 
 #define WRAP(type, name, failed, parameters, arguments)                   \
 	type __real_##name parameters;                                    \
-	type __wrap_##name parameters;                                    \
 	type __wrap_##name parameters                                     \
 	{                                                                 \
 		return fails(#name) ? (failed) : __real_##name arguments; \

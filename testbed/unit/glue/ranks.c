@@ -295,7 +295,6 @@ static void progress(void)
 
 static int revoked(void *mpi)
 {
-	(void)mpi;
 	return __atomic_load_n(&ranks->revoked, __ATOMIC_RELAXED);
 }
 

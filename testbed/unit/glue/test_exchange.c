@@ -83,7 +83,6 @@ static struct letter *find(uint32_t from, uint32_t tag)
 
 static int exchange(void *mpi, uint32_t tag, struct nbmpi_message *m, uint32_t n)
 {
-	(void)mpi;
 	pthread_mutex_lock(&post.lock);
 	for (uint32_t i = 0; i < n; i++) {
 		struct letter *l = &post.letter[post.n];
@@ -115,7 +114,6 @@ static int exchange(void *mpi, uint32_t tag, struct nbmpi_message *m, uint32_t n
 
 static enum nbmpi_why meet(void *mpi, uint32_t rank)
 {
-	(void)mpi;
 	return rank == post.absent ? NBMPI_WHY_foreign : NBMPI_WHY_none;
 }
 
@@ -283,8 +281,6 @@ static void say(const struct nbmpi_message *m)
 
 static int exchange_counted(void *mpi, uint32_t tag, struct nbmpi_message *m, uint32_t n)
 {
-	(void)mpi;
-	(void)tag;
 	for (uint32_t i = 0; i < n; i++) {
 		count.messages++;
 		count.bytes += m[i].size;
@@ -296,7 +292,6 @@ static int exchange_counted(void *mpi, uint32_t tag, struct nbmpi_message *m, ui
 
 static enum nbmpi_why meet_all(void *mpi, uint32_t rank)
 {
-	(void)mpi;
 	require(rank < count.size, "rank %u", rank);
 	return NBMPI_WHY_none;
 }
@@ -365,14 +360,4 @@ static void test_growth(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_right),
-		cmocka_unit_test(test_absent),
-		cmocka_unit_test(test_no_memory),
-		cmocka_unit_test(test_growth),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(test_right), UNIT(test_absent), UNIT(test_no_memory), UNIT(test_growth))

@@ -378,23 +378,16 @@ static void a_line_is_one_write(void **state)
 	close(pair[1]);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(defaults, clean),
-		cmocka_unit_test_setup(all_are_read, clean),
-		cmocka_unit_test_setup(each_value_is_checked, clean),
-		cmocka_unit_test_setup(the_numbers_are_those_of_the_text, clean),
-		cmocka_unit_test_setup(words_have_their_values, clean),
-		cmocka_unit_test_setup(texts_have_a_longest, clean),
-		cmocka_unit_test_setup(names_are_filled_in, clean),
-		cmocka_unit_test_setup(names_have_a_longest, clean),
-		cmocka_unit_test_setup(nic_and_place_fit, clean),
-		cmocka_unit_test_setup(the_nic_of_the_environment, clean),
-		cmocka_unit_test_setup(a_bad_name_is_refused, clean),
-		cmocka_unit_test_setup(libefa_stays_for_nics_in_process, clean),
-		cmocka_unit_test_setup(a_line_is_one_write, clean),
-	};
-
-	return cmocka_run_group_tests_name("glue_config", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, cmocka_unit_test_setup(defaults, clean),
+	  cmocka_unit_test_setup(all_are_read, clean),
+	  cmocka_unit_test_setup(each_value_is_checked, clean),
+	  cmocka_unit_test_setup(the_numbers_are_those_of_the_text, clean),
+	  cmocka_unit_test_setup(words_have_their_values, clean),
+	  cmocka_unit_test_setup(texts_have_a_longest, clean),
+	  cmocka_unit_test_setup(names_are_filled_in, clean),
+	  cmocka_unit_test_setup(names_have_a_longest, clean),
+	  cmocka_unit_test_setup(nic_and_place_fit, clean),
+	  cmocka_unit_test_setup(the_nic_of_the_environment, clean),
+	  cmocka_unit_test_setup(a_bad_name_is_refused, clean),
+	  cmocka_unit_test_setup(libefa_stays_for_nics_in_process, clean),
+	  cmocka_unit_test_setup(a_line_is_one_write, clean))

@@ -215,7 +215,6 @@ static bool silent; /* the NIC of this host does not run */
 
 int __wrap_nbar_nic_why(const struct nbar_group *g, char *out, size_t size)
 {
-	(void)g;
 	return snprintf(out, size, "%s", silent ? "the NIC is silent" : "");
 }
 

@@ -40,7 +40,6 @@ const char *__wrap_nbar_error(void)
 
 static uint64_t host_of(void *mpi, uint32_t rank)
 {
-	(void)mpi;
 	return 1000 + rank / ranks_a_host;
 }
 
@@ -280,17 +279,8 @@ static void counters(void **state)
 	nbmpi_self.comm = NULL;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(one_rank_a_host, begin),
-		cmocka_unit_test_setup(several_ranks_a_host, begin),
-		cmocka_unit_test_setup(failures, begin),
-		cmocka_unit_test_setup(ended_leader, begin),
-		cmocka_unit_test_setup(paths, begin),
-		cmocka_unit_test_setup(fallbacks, begin),
-		cmocka_unit_test_setup(counters, begin),
-	};
-
-	return cmocka_run_group_tests_name("glue_log", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, cmocka_unit_test_setup(one_rank_a_host, begin),
+	  cmocka_unit_test_setup(several_ranks_a_host, begin),
+	  cmocka_unit_test_setup(failures, begin), cmocka_unit_test_setup(ended_leader, begin),
+	  cmocka_unit_test_setup(paths, begin), cmocka_unit_test_setup(fallbacks, begin),
+	  cmocka_unit_test_setup(counters, begin))

@@ -27,7 +27,6 @@ static struct {
 int __wrap_nbar_missing_why(const struct nbar_group *g, uint32_t *ranks_out, uint16_t *why,
 			    uint32_t n)
 {
-	(void)g;
 	assert_int_equal(n, NBAR_STRAGGLERS_MAX);
 	memset(why, 0, n * sizeof(*why));
 	why[0] = missing.why;
@@ -108,8 +107,6 @@ static uint32_t *many_mates(void *mpi, uint32_t *n, enum nbmpi_why *why)
 {
 	uint32_t *rank = malloc(HOST_RANKS * sizeof(*rank));
 
-	(void)mpi;
-	(void)why;
 	expect(rank, "no memory");
 	for (uint32_t r = 0; r < HOST_RANKS; r++)
 		rank[r] = r;
@@ -119,7 +116,6 @@ static uint32_t *many_mates(void *mpi, uint32_t *n, enum nbmpi_why *why)
 
 static int sum_alone(void *mpi, struct nbmpi_sum *sum)
 {
-	(void)mpi;
 	sum->before = 0;
 	return 0;
 }
@@ -228,7 +224,6 @@ static int error(const char *text)
 
 static uint64_t host(void *mpi, uint32_t rank)
 {
-	(void)mpi;
 	return 1 + rank / 2;
 }
 

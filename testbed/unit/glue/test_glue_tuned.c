@@ -59,7 +59,6 @@ static int fake_host(const struct nbar_tune *t, const char *name, uint32_t *out,
 {
 	char mine[16];
 
-	(void)t;
 	asked++;
 	snprintf(mine, sizeof(mine), "n%u", ranks_me / ranks->each);
 	if ((wrong.no_host && here()) || (wrong.by_nic && strcmp(name, mine) != 0)) {
@@ -76,7 +75,6 @@ static int fake_plan(const struct nbar_tune *t, const uint32_t *host, uint32_t s
 	struct nbfw_alg alg = { .kind = NBFW_ALG_DISSEMINATION, .n = 2 };
 	int32_t n = nbfw_plan_generate(alg, size, rank, NULL, 0);
 
-	(void)t;
 	plans++;
 	for (uint32_t h = 0; h < size; h++)
 		expect(host[h] == 100 + h, "host %u: %u", h, host[h]);
@@ -344,7 +342,6 @@ static int from_others_code;
 
 static int sum_of_others(void *mpi, struct nbmpi_sum *sum)
 {
-	(void)mpi;
 	if (from_others.least)
 		*sum = from_others;
 	return from_others_code;

@@ -277,7 +277,6 @@ static uint32_t sums;
 
 static int sum_with_others(void *mpi, struct nbmpi_sum *sum)
 {
-	(void)mpi;
 	sums++;
 	if (others_least < sum->least)
 		sum->least = others_least;

@@ -205,16 +205,9 @@ static void descriptor_0_is_as_good(void **state)
 	close(kept);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(memory_is_shared, usual),
-		cmocka_unit_test_setup(memories_have_an_owner, usual),
-		cmocka_unit_test_setup(too_many_ranks, usual),
-		cmocka_unit_test_setup(no_free_descriptor, usual),
-		cmocka_unit_test_setup(files_of_strangers, usual),
-		cmocka_unit_test_setup(descriptor_0_is_as_good, usual),
-	};
-
-	return cmocka_run_group_tests_name("mates", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, cmocka_unit_test_setup(memory_is_shared, usual),
+	  cmocka_unit_test_setup(memories_have_an_owner, usual),
+	  cmocka_unit_test_setup(too_many_ranks, usual),
+	  cmocka_unit_test_setup(no_free_descriptor, usual),
+	  cmocka_unit_test_setup(files_of_strangers, usual),
+	  cmocka_unit_test_setup(descriptor_0_is_as_good, usual))

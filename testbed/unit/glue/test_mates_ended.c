@@ -241,17 +241,9 @@ static void descriptor_0_is_as_good(void **state)
 	close(kept);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(processes_that_run, usual),
-		cmocka_unit_test_setup(the_first_is_to_blame, usual),
-		cmocka_unit_test_setup(zombies, usual),
-		cmocka_unit_test_setup(lines_of_processes, usual),
-		cmocka_unit_test_setup(a_rank_without_a_start, usual),
-		cmocka_unit_test_setup(nothing_stays_open, usual),
-		cmocka_unit_test_setup(descriptor_0_is_as_good, usual),
-	};
-
-	return cmocka_run_group_tests_name("mates_ended", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, cmocka_unit_test_setup(processes_that_run, usual),
+	  cmocka_unit_test_setup(the_first_is_to_blame, usual),
+	  cmocka_unit_test_setup(zombies, usual), cmocka_unit_test_setup(lines_of_processes, usual),
+	  cmocka_unit_test_setup(a_rank_without_a_start, usual),
+	  cmocka_unit_test_setup(nothing_stays_open, usual),
+	  cmocka_unit_test_setup(descriptor_0_is_as_good, usual))

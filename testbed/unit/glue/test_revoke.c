@@ -17,7 +17,6 @@ static struct nbmpi_comm *arrives; /* rank 1 arrives there, when rank 0 asks */
 
 static int revoked(void *mpi)
 {
-	(void)mpi;
 	asked++;
 	if (arrives)
 		nbar_process_team_post(&arrives->memory->procs, NULL, 1, NULL);
@@ -150,16 +149,6 @@ static void an_mpi_that_cannot_revoke(void **state)
 	two_ranks_close(c);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_request_fails),
-		cmocka_unit_test(a_blocking_barrier_fails),
-		cmocka_unit_test(a_complete_barrier_stays_complete),
-		cmocka_unit_test(ranks_that_have_ended),
-		cmocka_unit_test(a_rank_that_ends_normally),
-		cmocka_unit_test(an_mpi_that_cannot_revoke),
-	};
-
-	return cmocka_run_group_tests_name("revoke", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(a_request_fails), UNIT(a_blocking_barrier_fails),
+	  UNIT(a_complete_barrier_stays_complete), UNIT(ranks_that_have_ended),
+	  UNIT(a_rank_that_ends_normally), UNIT(an_mpi_that_cannot_revoke))

@@ -46,7 +46,6 @@ static int fault_of(int fd)
 
 #define WRAP(type, name, failed, parameters, arguments)              \
 	type __real_##name parameters;                               \
-	type __wrap_##name parameters;                               \
 	type __wrap_##name parameters                                \
 	{                                                            \
 		return fails() ? (failed) : __real_##name arguments; \
@@ -168,7 +167,6 @@ static int barriers(struct run *r)
 /* Stops after one group, because the number of lingering groups depends on the machine. */
 static int stop(void *arg, const struct nbar_group_info *info)
 {
-	(void)arg, (void)info;
 	return 1;
 }
 

@@ -46,7 +46,6 @@ static struct {
 static int fake_open(const char *spec, int make, struct nbar_hostnic **out,
 		     char text[NBAR_HOSTNIC_TEXT])
 {
-	(void)make;
 	assert_true(strcmp(spec, "x") == 0 || strcmp(spec, "5%") == 0);
 	snprintf(text, NBAR_HOSTNIC_TEXT, "the text of the library");
 	if (fake.open)
@@ -64,19 +63,16 @@ static void fake_close(struct nbar_hostnic *nic)
 
 static int fake_connect(struct nbar_hostnic *nic)
 {
-	(void)nic;
 	return -fake.thread;
 }
 
 static uint32_t fake_socket_id(const struct nbar_hostnic *nic)
 {
-	(void)nic;
 	return fake.socket_id;
 }
 
 static void fake_poll(struct nbar_hostnic *nic)
 {
-	(void)nic;
 	if (fake.look)
 		fake.look();
 }

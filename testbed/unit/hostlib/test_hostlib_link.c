@@ -92,7 +92,6 @@ static struct {
 
 static void *abort_main(void *arg)
 {
-	(void)arg;
 	other_abort.rc = nbar_group_abort(other_abort.group);
 	return NULL;
 }

@@ -205,20 +205,7 @@ static void threads_of_one_processor_part(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(alone_it_spins),
-		cmocka_unit_test(among_others_it_yields),
-		cmocka_unit_test(late_is_relative),
-		cmocka_unit_test(it_follows),
-		cmocka_unit_test(it_learns_that_some_are_prompt),
-		cmocka_unit_test(it_forgets_a_chance),
-		cmocka_unit_test(it_returns_where_others_run_too),
-		cmocka_unit_test(it_stays_where_it_is_alone),
-		cmocka_unit_test(alone_it_stays),
-		cmocka_unit_test(threads_of_one_processor_part),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(alone_it_spins), UNIT(among_others_it_yields), UNIT(late_is_relative),
+	  UNIT(it_follows), UNIT(it_learns_that_some_are_prompt), UNIT(it_forgets_a_chance),
+	  UNIT(it_returns_where_others_run_too), UNIT(it_stays_where_it_is_alone),
+	  UNIT(alone_it_stays), UNIT(threads_of_one_processor_part))

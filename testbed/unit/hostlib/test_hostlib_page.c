@@ -463,27 +463,12 @@ static void policies_come_from_the_environment(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(posting_writes_one_word),
-		TEST(a_status_is_told_in_words),
-		TEST(epochs_wrap),
-		TEST(a_list_of_late_ranks_is_bounded),
-		TEST(reasons_are_told),
-		TEST(a_nic_that_does_not_run_is_told),
-		TEST(waiting_without_limit_ends_when_the_nic_stands_still),
-		TEST(a_daemon_that_has_ended_is_not_called_silent),
-		TEST(a_nic_that_goes_on_is_waited_for),
-		TEST(a_team_waits_for_a_nic_that_stands_still),
-		TEST(a_look_of_before_counts_nothing),
-		TEST(looks_add_up),
-		TEST(a_sleeper_asks),
-		TEST(a_daemon_that_was_killed_is_noticed),
-		TEST(testing_alone_notices_too),
-		TEST(a_reply_under_way_disturbs_nobody),
-		TEST(policies_come_from_the_environment),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, TEST(posting_writes_one_word), TEST(a_status_is_told_in_words),
+	  TEST(epochs_wrap), TEST(a_list_of_late_ranks_is_bounded), TEST(reasons_are_told),
+	  TEST(a_nic_that_does_not_run_is_told),
+	  TEST(waiting_without_limit_ends_when_the_nic_stands_still),
+	  TEST(a_daemon_that_has_ended_is_not_called_silent),
+	  TEST(a_nic_that_goes_on_is_waited_for), TEST(a_team_waits_for_a_nic_that_stands_still),
+	  TEST(a_look_of_before_counts_nothing), TEST(looks_add_up), TEST(a_sleeper_asks),
+	  TEST(a_daemon_that_was_killed_is_noticed), TEST(testing_alone_notices_too),
+	  TEST(a_reply_under_way_disturbs_nobody), TEST(policies_come_from_the_environment))

@@ -161,13 +161,5 @@ static void in_process_shm(void **state)
 	assert_int_equal(access(folder, F_OK), -1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(daemon_nics),    cmocka_unit_test(nothing_arrives),
-		cmocka_unit_test(nobody_to_ask),  cmocka_unit_test(in_process_udp),
-		cmocka_unit_test(in_process_shm),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(daemon_nics), UNIT(nothing_arrives), UNIT(nobody_to_ask),
+	  UNIT(in_process_udp), UNIT(in_process_shm))

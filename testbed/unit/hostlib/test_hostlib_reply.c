@@ -567,7 +567,6 @@ static void say_one_group(void)
 
 static int keep(void *arg, const struct nbar_group_info *info, const struct nbar_group_stat *stat)
 {
-	(void)info;
 	*(struct nbar_group_stat *)arg = stat ? *stat : (struct nbar_group_stat){ .nrank = 99 };
 	return 0;
 }
@@ -720,25 +719,10 @@ static int stop(void **state)
 	return rmdir(path);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_good_answer_opens),
-		cmocka_unit_test(replies_are_checked),
-		cmocka_unit_test(a_refusal_is_passed_on),
-		cmocka_unit_test(a_descriptor_may_be_0),
-		cmocka_unit_test(a_refused_client_gets_the_reason),
-		cmocka_unit_test(pages_are_checked),
-		cmocka_unit_test(completions_beside_the_page_are_mapped),
-		cmocka_unit_test(completions_are_checked),
-		cmocka_unit_test(groups_are_checked),
-		cmocka_unit_test(a_connect_that_lacks_peers_is_an_error),
-		cmocka_unit_test(statistics_are_checked),
-		cmocka_unit_test(latency_is_checked),
-		cmocka_unit_test(a_statistic_is_of_one_group),
-		cmocka_unit_test(no_descriptor_was_leaked),
-		cmocka_unit_test(no_page_is_mapped),
-	};
-
-	return cmocka_run_group_tests(tests, start, stop);
-}
+UNIT_MAIN(start, stop, UNIT(a_good_answer_opens), UNIT(replies_are_checked),
+	  UNIT(a_refusal_is_passed_on), UNIT(a_descriptor_may_be_0),
+	  UNIT(a_refused_client_gets_the_reason), UNIT(pages_are_checked),
+	  UNIT(completions_beside_the_page_are_mapped), UNIT(completions_are_checked),
+	  UNIT(groups_are_checked), UNIT(a_connect_that_lacks_peers_is_an_error),
+	  UNIT(statistics_are_checked), UNIT(latency_is_checked), UNIT(a_statistic_is_of_one_group),
+	  UNIT(no_descriptor_was_leaked), UNIT(no_page_is_mapped))

@@ -294,18 +294,7 @@ static void a_full_receive_ring_drops(void **state)
 	inproc_stop(nics);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_full_send_ring_says_so),
-		cmocka_unit_test(a_dead_daemon_leaves_no_one_trying),
-		cmocka_unit_test(bad_sends_are_refused),
-		cmocka_unit_test(receives_in_order_and_tells),
-		cmocka_unit_test(messages_of_no_group_are_skipped),
-		cmocka_unit_test(old_messages_are_dropped),
-		cmocka_unit_test(everyone_reaches_everyone),
-		cmocka_unit_test(a_full_receive_ring_drops),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(a_full_send_ring_says_so), UNIT(a_dead_daemon_leaves_no_one_trying),
+	  UNIT(bad_sends_are_refused), UNIT(receives_in_order_and_tells),
+	  UNIT(messages_of_no_group_are_skipped), UNIT(old_messages_are_dropped),
+	  UNIT(everyone_reaches_everyone), UNIT(a_full_receive_ring_drops))

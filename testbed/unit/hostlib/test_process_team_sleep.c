@@ -110,7 +110,6 @@ long __wrap_syscall(long number, ...)
 /* A clock of few instructions: the test follows each. */
 int __wrap_clock_gettime(clockid_t clock, struct timespec *out)
 {
-	(void)clock;
 	*out = (struct timespec){ .tv_sec = 1 };
 	return 0;
 }

@@ -320,19 +320,7 @@ static void bad_teams_are_refused(void **state)
 	free(team);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_size),
-		cmocka_unit_test(many_barriers),
-		cmocka_unit_test(all_wait_for_the_late_one),
-		cmocka_unit_test(sleepers_are_woken),
-		cmocka_unit_test(epochs_wrap),
-		cmocka_unit_test(in_two_halves),
-		cmocka_unit_test(memory_is_what_it_says),
-		cmocka_unit_test(a_power_needs_no_round_more),
-		cmocka_unit_test(bad_teams_are_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(every_size), UNIT(many_barriers), UNIT(all_wait_for_the_late_one),
+	  UNIT(sleepers_are_woken), UNIT(epochs_wrap), UNIT(in_two_halves),
+	  UNIT(memory_is_what_it_says), UNIT(a_power_needs_no_round_more),
+	  UNIT(bad_teams_are_refused))

@@ -308,13 +308,5 @@ static void test_limits(void **state)
 	free(next);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_one_signal_less), cmocka_unit_test(test_circle),
-		cmocka_unit_test(test_limits),          cmocka_unit_test(test_racks),
-		cmocka_unit_test(test_same_everywhere), cmocka_unit_test(test_random_profiles),
-	};
-
-	return cmocka_run_group_tests_name("compose", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(test_one_signal_less), UNIT(test_circle), UNIT(test_limits),
+	  UNIT(test_racks), UNIT(test_same_everywhere), UNIT(test_random_profiles))

@@ -184,14 +184,5 @@ static void test_no_memory(void **state)
 	profile_free(p);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_measured),
-		cmocka_unit_test(test_fit_step),
-		cmocka_unit_test(test_slow_others),
-		cmocka_unit_test(test_no_memory),
-	};
-
-	return cmocka_run_group_tests_name("fit", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(test_measured), UNIT(test_fit_step), UNIT(test_slow_others),
+	  UNIT(test_no_memory))

@@ -125,14 +125,5 @@ static void test_no_memory(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_luck),
-		cmocka_unit_test(test_quantile),
-		cmocka_unit_test(test_failure),
-		cmocka_unit_test(test_no_memory),
-	};
-
-	return cmocka_run_group_tests_name("flats", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(test_luck), UNIT(test_quantile), UNIT(test_failure),
+	  UNIT(test_no_memory))

@@ -3,12 +3,9 @@
  * test_lop.c - the LoP model: a fit finds the parameters that the data was made from, and the
  * suggested n of dissemination:n is the n that a count by hand finds.
  */
+#include "unit/unit.h"
+
 #include <math.h>
-#include <stdarg.h>
-#include <setjmp.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include "lop.h"
 #include "plan.h"
@@ -139,15 +136,5 @@ static void rounds_are_those_of_the_plan(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_the_parameters),
-		cmocka_unit_test(refuses_too_little),
-		cmocka_unit_test(nothing_is_below_zero),
-		cmocka_unit_test(suggests),
-		cmocka_unit_test(rounds_are_those_of_the_plan),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(finds_the_parameters), UNIT(refuses_too_little),
+	  UNIT(nothing_is_below_zero), UNIT(suggests), UNIT(rounds_are_those_of_the_plan))

@@ -74,11 +74,4 @@ static void test_loss_costs_round_trips(void **state)
 	sim_plans_free(&plans);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_loss_costs_round_trips),
-	};
-
-	return cmocka_run_group_tests_name("nic_loss", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(test_loss_costs_round_trips))

@@ -99,12 +99,4 @@ static void test_predicted_shared(void **state)
 	profile_free(p);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_predicted_by_hand),
-		cmocka_unit_test(test_predicted_shared),
-	};
-
-	return cmocka_run_group_tests_name("predict", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(test_predicted_by_hand), UNIT(test_predicted_shared))

@@ -220,14 +220,6 @@ static void test_round_trip(void **state)
 	assert_non_null(strstr(why, path));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_good),       cmocka_unit_test(test_cut_short),
-		cmocka_unit_test(test_bad_values), cmocka_unit_test(test_bad_heads),
-		cmocka_unit_test(test_too_many),   cmocka_unit_test(test_classes),
-		cmocka_unit_test(test_round_trip), cmocka_unit_test(test_options),
-	};
-
-	return cmocka_run_group_tests_name("profile", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(test_good), UNIT(test_cut_short), UNIT(test_bad_values),
+	  UNIT(test_bad_heads), UNIT(test_too_many), UNIT(test_classes), UNIT(test_round_trip),
+	  UNIT(test_options))

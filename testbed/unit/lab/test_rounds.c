@@ -69,12 +69,4 @@ static void test_single(void **state)
 	assert_int_equal(profile_parts(owner, other, 5, false, part), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rounds),
-		cmocka_unit_test(test_single),
-	};
-
-	return cmocka_run_group_tests_name("rounds", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(test_rounds), UNIT(test_single))

@@ -364,15 +364,6 @@ static void test_goal(void **state)
 	sim_plans_free(&plans);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_queue),         cmocka_unit_test(test_plans),
-		cmocka_unit_test(test_counts),        cmocka_unit_test(test_times),
-		cmocka_unit_test(test_profile_costs), cmocka_unit_test(test_growth),
-		cmocka_unit_test(test_faults),        cmocka_unit_test(test_special),
-		cmocka_unit_test(test_levels),        cmocka_unit_test(test_goal),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(test_queue), UNIT(test_plans), UNIT(test_counts), UNIT(test_times),
+	  UNIT(test_profile_costs), UNIT(test_growth), UNIT(test_faults), UNIT(test_special),
+	  UNIT(test_levels), UNIT(test_goal))

@@ -231,20 +231,8 @@ static void lists_and_ranges(void **state)
 	close(err);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(spread),
-		cmocka_unit_test(flat_spot_is_found),
-		cmocka_unit_test(no_flat_spot_where_there_is_none),
-		cmocka_unit_test(flat_spot_survives_a_bad_reading),
-		cmocka_unit_test(bisection_finds),
-		cmocka_unit_test(bisection_with_noise),
-		cmocka_unit_test(bisection_without_an_end),
-		cmocka_unit_test(bisection_without_intervals),
-		cmocka_unit_test(work_is_random_and_repeatable),
-		cmocka_unit_test(lists_and_ranges),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(spread), UNIT(flat_spot_is_found),
+	  UNIT(no_flat_spot_where_there_is_none), UNIT(flat_spot_survives_a_bad_reading),
+	  UNIT(bisection_finds), UNIT(bisection_with_noise), UNIT(bisection_without_an_end),
+	  UNIT(bisection_without_intervals), UNIT(work_is_random_and_repeatable),
+	  UNIT(lists_and_ranges))

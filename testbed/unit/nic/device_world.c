@@ -22,7 +22,6 @@ bool loop_transmit(struct wire_base *base, const struct nbnic_addr *to, const st
 {
 	struct loop *l = (struct loop *)base;
 
-	(void)to;
 	if (l->room == 0)
 		return false;
 	l->room--;
@@ -41,7 +40,6 @@ static void *on_alloc(void *ctx, size_t size)
 {
 	uint64_t *block = malloc(size + 8);
 
-	(void)ctx;
 	if (!block)
 		return NULL;
 	*block = size;
@@ -55,7 +53,6 @@ static void on_free(void *ctx, void *at)
 {
 	uint64_t *block = at;
 
-	(void)ctx;
 	if (!block)
 		return;
 	w.bytes -= block[-1];
@@ -66,7 +63,6 @@ static bool on_random(void *ctx, uint64_t *out)
 {
 	static struct rng rng = { 1 };
 
-	(void)ctx;
 	*out = rng_next(&rng);
 	return true;
 }
@@ -76,7 +72,6 @@ static void on_exclusive(void *ctx, nbnic_fn *fn, void *arg)
 {
 	uint32_t length = w.out.head.length;
 
-	(void)ctx;
 	fn(arg, w.now);
 	if (w.out.head.length - length > w.grown)
 		w.grown = w.out.head.length - length;
@@ -84,20 +79,17 @@ static void on_exclusive(void *ctx, nbnic_fn *fn, void *arg)
 
 static int on_page_make(void *ctx, uint32_t port, struct nbar_page **out)
 {
-	(void)ctx, (void)port;
 	*out = calloc(1, sizeof(**out));
 	return *out ? 0 : -NBAR_ENOMEM;
 }
 
 static void on_page_drop(void *ctx, uint32_t port, struct nbar_page *page)
 {
-	(void)ctx, (void)port;
 	free(page);
 }
 
 static void on_wake(void *ctx, uint32_t port, uint32_t cell, uint32_t *word)
 {
-	(void)ctx, (void)port, (void)cell, (void)word;
 	w.wakes++;
 }
 

@@ -47,13 +47,11 @@ static void on_complete(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch,
 static void on_stragglers(void *ctx, uint32_t port, uint32_t cell,
 			  const struct nbnic_straggler *straggler, uint32_t n)
 {
-	(void)ctx, (void)port, (void)cell, (void)straggler, (void)n;
 }
 
 static bool on_deliver(void *ctx, uint32_t port, uint32_t cell, uint32_t src,
 		       const uint32_t word[NBAR_SIGNAL_WORDS])
 {
-	(void)ctx, (void)port, (void)cell, (void)src, (void)word;
 	return true;
 }
 

@@ -4,13 +4,7 @@
  *
  * For the tests of the NIC loop. See nic_world.h.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit/unit.h"
 
 #include "nic_world.h"
 
@@ -39,7 +33,6 @@ static void on_complete(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch,
 {
 	struct member *m = ctx;
 
-	(void)port, (void)cell;
 	/* Barriers complete in order, each once. A report changes one half of the completion word,
 	 * never both: a NIC with 32-bit stores writes one half after the other (WIRE.md). */
 	assert_int_equal(epoch, m->epoch + (status == NBAR_STATUS_OK));
@@ -54,7 +47,6 @@ static void on_stragglers(void *ctx, uint32_t port, uint32_t cell,
 {
 	struct member *m = ctx;
 
-	(void)port, (void)cell;
 	m->nstragglers = n;
 	for (uint32_t i = 0; i < n; i++)
 		m->straggler[i] = straggler[i].rank, m->why[i] = straggler[i].why;
@@ -64,7 +56,6 @@ static uint8_t on_host(void *ctx, uint32_t port, uint64_t now)
 {
 	const struct member *m = ctx;
 
-	(void)port, (void)now;
 	return m->host ? m->host : NBAR_WHY_HOST_LATE;
 }
 
@@ -73,7 +64,6 @@ static bool on_deliver(void *ctx, uint32_t port, uint32_t cell, uint32_t src,
 {
 	struct member *m = ctx;
 
-	(void)port, (void)cell;
 	if (m->ring_full)
 		return false;
 	m->signals++;

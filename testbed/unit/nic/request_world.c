@@ -8,20 +8,17 @@ struct request_world w;
 
 static unsigned on_poll(struct wire_base *base, struct nbnic *nic, uint64_t now, unsigned budget)
 {
-	(void)base, (void)nic, (void)now, (void)budget;
 	return 0;
 }
 
 static bool on_transmit(struct wire_base *base, const struct nbnic_addr *to,
 			const struct nbfw_token *t)
 {
-	(void)base, (void)to, (void)t;
 	return true;
 }
 
 static int on_peer_begin(struct wire_base *base, const struct nbnic_addr *a, const char **why)
 {
-	(void)base, (void)a;
 	if (w.peers_left == 0) {
 		*why = "no road";
 		return -NBAR_EPERM; /* the error nearest to 0 */
@@ -33,7 +30,6 @@ static int on_peer_begin(struct wire_base *base, const struct nbnic_addr *a, con
 
 static void on_peer_end(struct wire_base *base, const struct nbnic_addr *a)
 {
-	(void)base, (void)a;
 	assert_true(w.peers > 0);
 	w.peers--;
 }
@@ -41,7 +37,6 @@ static void on_peer_end(struct wire_base *base, const struct nbnic_addr *a)
 static void on_show(const struct wire_base *base, const struct nbnic_addr *a, char *text,
 		    size_t size)
 {
-	(void)base, (void)a;
 	assert_in_range(size, 64, 64);
 	strcpy(text, "there");
 }
@@ -54,7 +49,6 @@ static const struct wire_ops wire_ops = { .show = on_show,
 
 static void *on_alloc(void *ctx, size_t size)
 {
-	(void)ctx;
 	if (w.allocs == 0 || size == 0) /* as malloc may do */
 		return NULL;
 	w.allocs--;
@@ -64,7 +58,6 @@ static void *on_alloc(void *ctx, size_t size)
 
 static void on_free(void *ctx, void *block)
 {
-	(void)ctx;
 	w.blocks -= block != NULL;
 	free(block);
 }
@@ -73,7 +66,6 @@ static bool on_random(void *ctx, uint64_t *out)
 {
 	static struct rng rng = { 1 };
 
-	(void)ctx;
 	*out = rng_next(&rng);
 	return !w.no_random;
 }
@@ -83,7 +75,6 @@ static void on_exclusive(void *ctx, nbnic_fn *fn, void *arg)
 	struct nbnic_group **cell = w.client.port ? &w.client.port->cell[0].group : NULL;
 	struct nbnic_group *hidden = NULL;
 
-	(void)ctx;
 	if (w.hide > 0 && --w.hide == 0) {
 		hidden = *cell;
 		*cell = NULL;
@@ -95,19 +86,16 @@ static void on_exclusive(void *ctx, nbnic_fn *fn, void *arg)
 
 static void on_trace(void *ctx, const struct nbar_trace_event *e)
 {
-	(void)ctx, (void)e;
 	w.traced++;
 }
 
 static void on_look(void *ctx)
 {
-	(void)ctx;
 	w.looks++;
 }
 
 static int on_page_make(void *ctx, uint32_t port, struct nbar_page **out)
 {
-	(void)ctx, (void)port;
 	if (w.page_error)
 		return w.page_error;
 	*out = calloc(1, sizeof(**out));
@@ -116,26 +104,22 @@ static int on_page_make(void *ctx, uint32_t port, struct nbar_page **out)
 
 static void on_page_drop(void *ctx, uint32_t port, struct nbar_page *page)
 {
-	(void)ctx, (void)port;
 	free(page);
 }
 
 static int on_events_make(void *ctx, uint32_t port, uint32_t cell)
 {
-	(void)ctx, (void)port, (void)cell;
 	w.events = w.events_error == 0;
 	return w.events_error;
 }
 
 static void on_events_drop(void *ctx, uint32_t port, uint32_t cell)
 {
-	(void)ctx, (void)port, (void)cell;
 	w.events = false;
 }
 
 static void on_wake(void *ctx, uint32_t port, uint32_t cell, uint32_t *word)
 {
-	(void)ctx, (void)port, (void)cell, (void)word;
 }
 
 static const struct nbnic_platform platform = {

@@ -15,7 +15,6 @@ static bool lose(struct net *w, uint32_t from, uint32_t to, const struct nbfw_to
 			 : to == 0 && t->type == NBFW_TOKEN && t->info == 0 ? &rtt_lose_tokens
 									    : NULL;
 
-	(void)w;
 	if (!left || *left == 0)
 		return false;
 	--*left;

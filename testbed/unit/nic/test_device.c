@@ -460,25 +460,11 @@ static void a_port_ends_in_parts(void **state)
 	world_end();
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(only_live_cells_are_looked_at),
-		cmocka_unit_test(long_replies_do_not_delay_the_pass),
-		cmocka_unit_test(doorbells_are_looked_at_in_turn),
-		cmocka_unit_test(signals_are_sent_up_to_a_budget),
-		cmocka_unit_test(a_port_alone_has_a_larger_quota),
-		cmocka_unit_test(signs_of_life_do_not_wait_for_pulls),
-		cmocka_unit_test(signs_of_life_come_in_turn),
-		cmocka_unit_test(a_port_ends_in_parts),
-		cmocka_unit_test(a_pass_receives_before_it_sends_signals),
-		cmocka_unit_test(signals_wait_for_room_on_the_wire),
-		cmocka_unit_test(memory_is_budgeted),
-		cmocka_unit_test(starts_and_wakes_have_a_budget),
-		cmocka_unit_test(a_stop_tells_everybody),
-		cmocka_unit_test(the_end_of_a_client_closes_its_port),
-		cmocka_unit_test(only_holders_abort_a_group),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(only_live_cells_are_looked_at), UNIT(long_replies_do_not_delay_the_pass),
+	  UNIT(doorbells_are_looked_at_in_turn), UNIT(signals_are_sent_up_to_a_budget),
+	  UNIT(a_port_alone_has_a_larger_quota), UNIT(signs_of_life_do_not_wait_for_pulls),
+	  UNIT(signs_of_life_come_in_turn), UNIT(a_port_ends_in_parts),
+	  UNIT(a_pass_receives_before_it_sends_signals), UNIT(signals_wait_for_room_on_the_wire),
+	  UNIT(memory_is_budgeted), UNIT(starts_and_wakes_have_a_budget),
+	  UNIT(a_stop_tells_everybody), UNIT(the_end_of_a_client_closes_its_port),
+	  UNIT(only_holders_abort_a_group))

@@ -2,14 +2,7 @@
 /*
  * test_nic.c - the NIC loop, over a simulated wire and clock: what doorbells, frames and time do.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit/unit.h"
 
 #include "nic_world.h"
 
@@ -368,7 +361,6 @@ static uint32_t nlate; /* events that a rank is late */
 
 static void count_late(void *ctx, const struct nbar_trace_event *e)
 {
-	(void)ctx;
 	nlate += e->what == NBAR_TRACE_LATE;
 }
 
@@ -402,25 +394,11 @@ static void many_late_ranks_are_traced_once(void **state)
 	world_close(w);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(barriers_without_one_extra_frame),
-		cmocka_unit_test(posts_ahead_complete_in_order),
-		cmocka_unit_test(one_event_starts_a_bounded_number),
-		cmocka_unit_test(posts_before_connect_wait_for_it),
-		cmocka_unit_test(late_host_is_named_and_nobody_fails),
-		cmocka_unit_test(silent_nic_is_named_within_two_budgets),
-		cmocka_unit_test(dead_host_is_named_at_once),
-		cmocka_unit_test(bad_doorbells_are_counted),
-		cmocka_unit_test(signals_go_through_or_are_counted),
-		cmocka_unit_test(lossy_wire_only_costs_time),
-		cmocka_unit_test(traced_events_come_in_order),
-		cmocka_unit_test(traced_answers),
-		cmocka_unit_test(a_later_without_a_reason_is_not_traced),
-		cmocka_unit_test(a_silent_nic_is_traced),
-		cmocka_unit_test(many_late_ranks_are_traced_once),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(barriers_without_one_extra_frame), UNIT(posts_ahead_complete_in_order),
+	  UNIT(one_event_starts_a_bounded_number), UNIT(posts_before_connect_wait_for_it),
+	  UNIT(late_host_is_named_and_nobody_fails), UNIT(silent_nic_is_named_within_two_budgets),
+	  UNIT(dead_host_is_named_at_once), UNIT(bad_doorbells_are_counted),
+	  UNIT(signals_go_through_or_are_counted), UNIT(lossy_wire_only_costs_time),
+	  UNIT(traced_events_come_in_order), UNIT(traced_answers),
+	  UNIT(a_later_without_a_reason_is_not_traced), UNIT(a_silent_nic_is_traced),
+	  UNIT(many_late_ranks_are_traced_once))

@@ -3,13 +3,7 @@
  * test_nic_admin.c - the life of groups on a NIC, over a simulated wire and clock: open, connect,
  * close, linger, and refusals.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit/unit.h"
 
 #include "nic_world.h"
 
@@ -242,18 +236,7 @@ static void budget_too_short_is_refused(void **state)
 	assert_int_equal(sum, world_config.budget_ns);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(closed_member_answers_while_it_lingers),
-		cmocka_unit_test(orderly_close_sends_nothing),
-		cmocka_unit_test(nic_that_fails_tells_all),
-		cmocka_unit_test(strangers_are_dropped),
-		cmocka_unit_test(full_nic_says_so),
-		cmocka_unit_test(lingering_has_a_limit),
-		cmocka_unit_test(refused_endpoints_change_nothing),
-		cmocka_unit_test(budget_too_short_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(closed_member_answers_while_it_lingers),
+	  UNIT(orderly_close_sends_nothing), UNIT(nic_that_fails_tells_all),
+	  UNIT(strangers_are_dropped), UNIT(full_nic_says_so), UNIT(lingering_has_a_limit),
+	  UNIT(refused_endpoints_change_nothing), UNIT(budget_too_short_is_refused))

@@ -5,12 +5,7 @@
  * even if handle, cookie and rank are right. Other groups of the member's NIC may be another
  * user's.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit/unit.h"
 
 #include "nic_world.h"
 
@@ -251,14 +246,5 @@ static void test_signals(void **state)
 	world_close(w);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_types),           cmocka_unit_test(test_each_byte),
-		cmocka_unit_test(test_of_another_member),   cmocka_unit_test(test_before_connect),
-		cmocka_unit_test(test_pull_before_connect), cmocka_unit_test(test_signals),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(test_all_types), UNIT(test_each_byte), UNIT(test_of_another_member),
+	  UNIT(test_before_connect), UNIT(test_pull_before_connect), UNIT(test_signals))

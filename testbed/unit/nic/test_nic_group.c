@@ -413,21 +413,7 @@ static void test_block(void **state)
 	trace_end();
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_endpoint),
-		cmocka_unit_test(test_digests),
-		cmocka_unit_test(test_handles),
-		cmocka_unit_test(test_connect),
-		cmocka_unit_test(test_info),
-		cmocka_unit_test(test_linger),
-		cmocka_unit_test(test_a_stop_is_told),
-		cmocka_unit_test(test_block),
-		cmocka_unit_test(test_linger_limit),
-		cmocka_unit_test(test_a_cut_group_sends_no_more),
-		cmocka_unit_test(test_lingering_ends_in_parts),
-	};
-
-	return cmocka_run_group_tests_name("nic_group", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(test_endpoint), UNIT(test_digests), UNIT(test_handles),
+	  UNIT(test_connect), UNIT(test_info), UNIT(test_linger), UNIT(test_a_stop_is_told),
+	  UNIT(test_block), UNIT(test_linger_limit), UNIT(test_a_cut_group_sends_no_more),
+	  UNIT(test_lingering_ends_in_parts))

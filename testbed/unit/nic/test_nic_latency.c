@@ -270,17 +270,6 @@ static void the_root_of_a_tree_knows_the_late_child(void **state)
 	world_close(w);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(buckets),
-		cmocka_unit_test(the_longest),
-		cmocka_unit_test(posted_ahead),
-		cmocka_unit_test(alone),
-		cmocka_unit_test(in_all_plans),
-		cmocka_unit_test(exchanges_lead_to_the_late_rank),
-		cmocka_unit_test(the_root_of_a_tree_knows_the_late_child),
-	};
-
-	return cmocka_run_group_tests_name("nic_latency", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(buckets), UNIT(the_longest), UNIT(posted_ahead), UNIT(alone),
+	  UNIT(in_all_plans), UNIT(exchanges_lead_to_the_late_rank),
+	  UNIT(the_root_of_a_tree_knows_the_late_child))

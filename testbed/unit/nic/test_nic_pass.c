@@ -90,7 +90,6 @@ static uint64_t ntoken;
 
 static void see_tokens(struct net *w, uint32_t from, uint32_t to, const struct nbfw_token *t)
 {
-	(void)w;
 	if (from != 0 || to != 2 || t->type != NBFW_TOKEN)
 		return;
 	require(t->cookie == t->handle - UINT32_C(0x10000), "cookie of another peer");
@@ -153,7 +152,6 @@ static uint32_t norder;
 
 static void see_order(struct net *w, uint32_t from, uint32_t to, const struct nbfw_token *t)
 {
-	(void)from, (void)w;
 	if (to == 2 && t->type == NBFW_TOKEN && norder < sizeof(order))
 		order[norder++] = (uint8_t)(t->cookie >> 32);
 }
@@ -243,7 +241,6 @@ static bool bystander_sent;
 
 static void see_bystander(struct net *w, uint32_t from, uint32_t to, const struct nbfw_token *t)
 {
-	(void)w, (void)t;
 	if (from == 0 && to == 1)
 		bystander_sent = true;
 	before_bystander += from == 0 && to == 2 && !bystander_sent;
@@ -334,7 +331,6 @@ static void see_aborts(struct net *w, uint32_t from, uint32_t to, const struct n
 {
 	uint32_t peer = t->handle - UINT32_C(0x10000);
 
-	(void)w, (void)from, (void)to;
 	if (t->type == NBFW_TOKEN) {
 		require(!aborted[peer], "a token after the abort");
 		told[peer]++;
@@ -394,19 +390,8 @@ static void test_fresh_ports(void **state)
 	assert_int_equal(rota.nport, 2);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_one_post_of_many_sends),
-		cmocka_unit_test(test_many_groups_die),
-		cmocka_unit_test(test_linear_roots_on_a_full_wire),
-		cmocka_unit_test(test_ports_share_the_wire),
-		cmocka_unit_test(test_a_backlog_has_a_quota),
-		cmocka_unit_test(test_a_fresh_port_goes_before_backlogs),
-		cmocka_unit_test(test_fresh_ports_leave_room_for_backlogs),
-		cmocka_unit_test(test_aborts_go_on_where_they_stopped),
-		cmocka_unit_test(test_fresh_ports),
-	};
-
-	return cmocka_run_group_tests_name("nic_pass", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(test_one_post_of_many_sends), UNIT(test_many_groups_die),
+	  UNIT(test_linear_roots_on_a_full_wire), UNIT(test_ports_share_the_wire),
+	  UNIT(test_a_backlog_has_a_quota), UNIT(test_a_fresh_port_goes_before_backlogs),
+	  UNIT(test_fresh_ports_leave_room_for_backlogs),
+	  UNIT(test_aborts_go_on_where_they_stopped), UNIT(test_fresh_ports))

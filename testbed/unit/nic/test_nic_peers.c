@@ -72,7 +72,6 @@ static uint32_t deaf_handle; /* answers to this group are lost */
 
 static bool lose_answers(struct net *w, uint32_t from, uint32_t to, const struct nbfw_token *t)
 {
-	(void)w, (void)from;
 	return to == 0 && t->handle == deaf_handle;
 }
 
@@ -242,20 +241,8 @@ static void test_peers_in_falling_order(void **state)
 	net_free(w);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_early_root_with_short_queues),
-		cmocka_unit_test(test_many_small_groups_with_short_queues),
-		cmocka_unit_test(test_heard_by_another_group),
-		cmocka_unit_test(test_silent_nic),
-		cmocka_unit_test(test_restarted_peer_is_found_at_once),
-		cmocka_unit_test(test_restarted_peer_with_a_new_group),
-		cmocka_unit_test(test_closed_long_ago),
-		cmocka_unit_test(test_strangers),
-		cmocka_unit_test(test_answers_leave_room),
-		cmocka_unit_test(test_peers_in_falling_order),
-	};
-
-	return cmocka_run_group_tests_name("nic_peers", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(test_early_root_with_short_queues),
+	  UNIT(test_many_small_groups_with_short_queues), UNIT(test_heard_by_another_group),
+	  UNIT(test_silent_nic), UNIT(test_restarted_peer_is_found_at_once),
+	  UNIT(test_restarted_peer_with_a_new_group), UNIT(test_closed_long_ago),
+	  UNIT(test_strangers), UNIT(test_answers_leave_room), UNIT(test_peers_in_falling_order))

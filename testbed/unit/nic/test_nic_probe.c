@@ -120,7 +120,6 @@ static uint32_t seed;
 
 static bool lose_third(struct net *w, uint32_t from, uint32_t to, const struct nbfw_token *t)
 {
-	(void)w, (void)from, (void)to, (void)t;
 	seed = seed * 1103515245 + 12345;
 	return (seed >> 16) % 10 < 3;
 }
@@ -144,7 +143,6 @@ static uint32_t deaf; /* the NIC to which all frames are lost */
 
 static bool lose_direction(struct net *w, uint32_t from, uint32_t to, const struct nbfw_token *t)
 {
-	(void)w, (void)from, (void)t;
 	return to == deaf;
 }
 
@@ -281,7 +279,6 @@ static bool is_probe(struct net *w, uint32_t from, uint32_t to, const struct nbf
 {
 	static uint32_t next;
 
-	(void)w, (void)from, (void)to;
 	if (t->type == NBFW_PROBE) {
 		require(t->slot == next % MANY && t->arg == t->slot + 1, "PROBE to peer %u, not %u",
 			t->slot, next % MANY);
@@ -380,21 +377,7 @@ static void test_answers_have_a_bound(void **state)
 	net_free(w);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_both_ways),
-		cmocka_unit_test(test_pace_of_one_peer),
-		cmocka_unit_test(test_before_connect),
-		cmocka_unit_test(test_loss),
-		cmocka_unit_test(test_one_direction),
-		cmocka_unit_test(test_dead_and_restarted),
-		cmocka_unit_test(test_closed),
-		cmocka_unit_test(test_strangers),
-		cmocka_unit_test(test_many_peers),
-		cmocka_unit_test(test_beside_pulls),
-		cmocka_unit_test(test_answers_have_a_bound),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(test_both_ways), UNIT(test_pace_of_one_peer), UNIT(test_before_connect),
+	  UNIT(test_loss), UNIT(test_one_direction), UNIT(test_dead_and_restarted),
+	  UNIT(test_closed), UNIT(test_strangers), UNIT(test_many_peers), UNIT(test_beside_pulls),
+	  UNIT(test_answers_have_a_bound))

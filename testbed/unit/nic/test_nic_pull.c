@@ -17,7 +17,6 @@ static uint32_t npull;
 
 static void see_pulls(struct net *w, uint32_t from, uint32_t to, const struct nbfw_token *t)
 {
-	(void)to;
 	if (from != 0 || t->type != NBFW_PULL || npull == sizeof(pull) / sizeof(pull[0]))
 		return;
 	pull[npull].at = w->now;
@@ -296,19 +295,7 @@ static void test_groups_fire_first_in_turn(void **state)
 	net_free(w);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_slots_in_eight_timeouts),
-		cmocka_unit_test(test_silent_slots_first),
-		cmocka_unit_test(test_pulls_are_paced),
-		cmocka_unit_test(test_pulls_and_sends_share_one_frame),
-		cmocka_unit_test(test_waiting_pulls_are_due),
-		cmocka_unit_test(test_timers_spread),
-		cmocka_unit_test(test_few_timers_a_pass),
-		cmocka_unit_test(test_few_groups_a_pass),
-		cmocka_unit_test(test_groups_fire_first_in_turn),
-	};
-
-	return cmocka_run_group_tests_name("nic_pull", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(test_all_slots_in_eight_timeouts), UNIT(test_silent_slots_first),
+	  UNIT(test_pulls_are_paced), UNIT(test_pulls_and_sends_share_one_frame),
+	  UNIT(test_waiting_pulls_are_due), UNIT(test_timers_spread), UNIT(test_few_timers_a_pass),
+	  UNIT(test_few_groups_a_pass), UNIT(test_groups_fire_first_in_turn))

@@ -304,22 +304,10 @@ static void test_the_time_of_a_pull_wraps(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_lost_token_costs_three_round_trips),
-		cmocka_unit_test(test_not_one_extra_frame),
-		cmocka_unit_test(test_a_token_that_was_on_its_way),
-		cmocka_unit_test(test_a_lost_pull_is_repeated_soon),
-		cmocka_unit_test(test_the_answer_to_a_second_pull),
-		cmocka_unit_test(test_the_interval_has_limits),
-		cmocka_unit_test(test_an_answer_without_a_question),
-		cmocka_unit_test(test_other_answers_do_not_count),
-		cmocka_unit_test(test_sweeps_follow_at_once),
-		cmocka_unit_test(test_round_trips_longer_than_pull_ns),
-		cmocka_unit_test(test_a_pause_of_the_peer),
-		cmocka_unit_test(test_the_time_of_a_pull_wraps),
-	};
-
-	return cmocka_run_group_tests_name("nic_rtt", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(test_a_lost_token_costs_three_round_trips),
+	  UNIT(test_not_one_extra_frame), UNIT(test_a_token_that_was_on_its_way),
+	  UNIT(test_a_lost_pull_is_repeated_soon), UNIT(test_the_answer_to_a_second_pull),
+	  UNIT(test_the_interval_has_limits), UNIT(test_an_answer_without_a_question),
+	  UNIT(test_other_answers_do_not_count), UNIT(test_sweeps_follow_at_once),
+	  UNIT(test_round_trips_longer_than_pull_ns), UNIT(test_a_pause_of_the_peer),
+	  UNIT(test_the_time_of_a_pull_wraps))

@@ -224,17 +224,7 @@ static void test_one_host_is_always_late(void **state)
 	net_free(w);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_needless_pulls_end),
-		cmocka_unit_test(test_a_late_host_gets_few_pulls),
-		cmocka_unit_test(test_a_token_lost_after_a_long_wait),
-		cmocka_unit_test(test_intervals_grow_with_the_wait),
-		cmocka_unit_test(test_the_budget_stays),
-		cmocka_unit_test(test_what_a_later_changes),
-		cmocka_unit_test(test_one_host_is_always_late),
-	};
-
-	return cmocka_run_group_tests_name("nic_rtt_late", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(test_needless_pulls_end), UNIT(test_a_late_host_gets_few_pulls),
+	  UNIT(test_a_token_lost_after_a_long_wait), UNIT(test_intervals_grow_with_the_wait),
+	  UNIT(test_the_budget_stays), UNIT(test_what_a_later_changes),
+	  UNIT(test_one_host_is_always_late))

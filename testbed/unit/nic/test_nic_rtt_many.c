@@ -202,16 +202,8 @@ static void test_groups_that_have_ended_are_not_swept_for(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_large_step_has_no_early_pulls),
-		cmocka_unit_test(test_groups_that_lose_together),
-		cmocka_unit_test(test_pulls_of_timeouts_go_first),
-		cmocka_unit_test(test_the_wait_for_the_pace_is_not_measured),
-		cmocka_unit_test(test_many_groups_are_swept_less_often),
-		cmocka_unit_test(test_groups_that_have_ended_are_not_swept_for),
-	};
-
-	return cmocka_run_group_tests_name("nic_rtt_many", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(test_a_large_step_has_no_early_pulls),
+	  UNIT(test_groups_that_lose_together), UNIT(test_pulls_of_timeouts_go_first),
+	  UNIT(test_the_wait_for_the_pace_is_not_measured),
+	  UNIT(test_many_groups_are_swept_less_often),
+	  UNIT(test_groups_that_have_ended_are_not_swept_for))

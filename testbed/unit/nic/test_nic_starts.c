@@ -123,7 +123,6 @@ static uint32_t last_epoch, in_epoch;
 
 static void see_epochs(struct net *w, uint32_t from, uint32_t to, const struct nbfw_token *t)
 {
-	(void)w, (void)from;
 	if (to != 2)
 		return;
 	if (t->epoch != last_epoch) {
@@ -187,16 +186,6 @@ static void test_signals_have_a_share(void **state)
 	net_free(w);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_waiting_starts_have_the_quota),
-		cmocka_unit_test(test_lingering_is_no_work),
-		cmocka_unit_test(test_starts_are_bounded),
-		cmocka_unit_test(test_visits_are_bounded),
-		cmocka_unit_test(test_start_waits_for_sends),
-		cmocka_unit_test(test_signals_have_a_share),
-	};
-
-	return cmocka_run_group_tests_name("nic_starts", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(test_waiting_starts_have_the_quota), UNIT(test_lingering_is_no_work),
+	  UNIT(test_starts_are_bounded), UNIT(test_visits_are_bounded),
+	  UNIT(test_start_waits_for_sends), UNIT(test_signals_have_a_share))

@@ -482,25 +482,8 @@ static void test_signals(void **state)
 	trace_end();
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_barrier),
-		cmocka_unit_test(test_timeouts),
-		cmocka_unit_test(test_sweeps),
-		cmocka_unit_test(test_silence),
-		cmocka_unit_test(test_alive),
-		cmocka_unit_test(test_alive_with_a_short_budget),
-		cmocka_unit_test(test_answers),
-		cmocka_unit_test(test_idle),
-		cmocka_unit_test(test_doubt),
-		cmocka_unit_test(test_answers_to_pulls),
-		cmocka_unit_test(test_stragglers),
-		cmocka_unit_test(test_silent_nics),
-		cmocka_unit_test(test_entries_of_nics),
-		cmocka_unit_test(test_silent_nics_without_an_entry),
-		cmocka_unit_test(test_signals),
-	};
-
-	return cmocka_run_group_tests_name("nic_trace", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(test_barrier), UNIT(test_timeouts), UNIT(test_sweeps),
+	  UNIT(test_silence), UNIT(test_alive), UNIT(test_alive_with_a_short_budget),
+	  UNIT(test_answers), UNIT(test_idle), UNIT(test_doubt), UNIT(test_answers_to_pulls),
+	  UNIT(test_stragglers), UNIT(test_silent_nics), UNIT(test_entries_of_nics),
+	  UNIT(test_silent_nics_without_an_entry), UNIT(test_signals))

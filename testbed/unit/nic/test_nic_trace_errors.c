@@ -297,15 +297,6 @@ static void test_age_of_silence(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_no_room),        cmocka_unit_test(test_no_room_for_pulls),
-		cmocka_unit_test(test_last_frames),    cmocka_unit_test(test_failure),
-		cmocka_unit_test(test_strangers),      cmocka_unit_test(test_ages),
-		cmocka_unit_test(test_age_of_silence), cmocka_unit_test(test_pulls_go_on),
-		cmocka_unit_test(test_no_such_slot),   cmocka_unit_test(test_silent_neighbours),
-	};
-
-	return cmocka_run_group_tests_name("nic_trace_errors", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(test_no_room), UNIT(test_no_room_for_pulls), UNIT(test_last_frames),
+	  UNIT(test_failure), UNIT(test_strangers), UNIT(test_ages), UNIT(test_age_of_silence),
+	  UNIT(test_pulls_go_on), UNIT(test_no_such_slot), UNIT(test_silent_neighbours))

@@ -312,24 +312,12 @@ static void answers_are_bounded_by_questions(void **state)
 	world_close(w);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_late_host_is_named_in_each_plan),
-		cmocka_unit_test(a_stopped_and_an_ended_host_are_told_apart),
-		cmocka_unit_test(a_reason_that_changes_is_followed),
-		cmocka_unit_test(the_age_is_that_of_the_first_question),
-		cmocka_unit_test(each_barrier_has_its_own_age),
-		cmocka_unit_test(a_host_may_be_late_for_a_day),
-		cmocka_unit_test(a_silent_nic_is_not_a_late_host),
-		cmocka_unit_test(a_member_that_is_only_asked_is_not_accused),
-		cmocka_unit_test(a_nic_that_falls_silent_is_named_soon),
-		cmocka_unit_test(a_nic_may_fall_silent_again),
-		cmocka_unit_test(a_source_that_misses_some_questions_is_not_silent),
-		cmocka_unit_test(a_rank_that_arrives_is_forgotten),
-		cmocka_unit_test(no_loss_and_nobody_late_sends_no_answer),
-		cmocka_unit_test(answers_are_bounded_by_questions),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(a_late_host_is_named_in_each_plan),
+	  UNIT(a_stopped_and_an_ended_host_are_told_apart), UNIT(a_reason_that_changes_is_followed),
+	  UNIT(the_age_is_that_of_the_first_question), UNIT(each_barrier_has_its_own_age),
+	  UNIT(a_host_may_be_late_for_a_day), UNIT(a_silent_nic_is_not_a_late_host),
+	  UNIT(a_member_that_is_only_asked_is_not_accused),
+	  UNIT(a_nic_that_falls_silent_is_named_soon), UNIT(a_nic_may_fall_silent_again),
+	  UNIT(a_source_that_misses_some_questions_is_not_silent),
+	  UNIT(a_rank_that_arrives_is_forgotten), UNIT(no_loss_and_nobody_late_sends_no_answer),
+	  UNIT(answers_are_bounded_by_questions))

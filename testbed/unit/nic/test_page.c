@@ -261,14 +261,6 @@ static void test_receive_ring(void **state)
 	trace_end();
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cells),        cmocka_unit_test(test_doorbells),
-		cmocka_unit_test(test_wakes),        cmocka_unit_test(test_many_cells),
-		cmocka_unit_test(test_stragglers),   cmocka_unit_test(test_send_ring),
-		cmocka_unit_test(test_receive_ring), cmocka_unit_test(test_kicks),
-	};
-
-	return cmocka_run_group_tests_name("page", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(test_cells), UNIT(test_doorbells), UNIT(test_wakes),
+	  UNIT(test_many_cells), UNIT(test_stragglers), UNIT(test_send_ring),
+	  UNIT(test_receive_ring), UNIT(test_kicks))

@@ -305,21 +305,8 @@ static void one_user_may_have_all(void **state)
 	world_end();
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ports_of_a_user),
-		cmocka_unit_test(groups_of_a_user),
-		cmocka_unit_test(each_user_has_an_account),
-		cmocka_unit_test(parts_of_a_user),
-		cmocka_unit_test(memory_of_a_user),
-		cmocka_unit_test(attachments_of_a_user),
-		cmocka_unit_test(handles_of_another_user_stay),
-		cmocka_unit_test(equal_parts_stay),
-		cmocka_unit_test(memory_of_another_user_stays),
-		cmocka_unit_test(accounts_are_used_again),
-		cmocka_unit_test(one_user_may_have_all),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(ports_of_a_user), UNIT(groups_of_a_user), UNIT(each_user_has_an_account),
+	  UNIT(parts_of_a_user), UNIT(memory_of_a_user), UNIT(attachments_of_a_user),
+	  UNIT(handles_of_another_user_stay), UNIT(equal_parts_stay),
+	  UNIT(memory_of_another_user_stays), UNIT(accounts_are_used_again),
+	  UNIT(one_user_may_have_all))

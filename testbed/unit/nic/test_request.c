@@ -321,14 +321,6 @@ static void test_connect(void **state)
 	nbnic_client_begin(&w.device, &w.client, 100, 7, false);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		REQUEST_TEST(test_heads),   REQUEST_TEST(test_bodies),
-		REQUEST_TEST(test_ports),   REQUEST_TEST(test_all_ports_in_use),
-		REQUEST_TEST(test_groups),  REQUEST_TEST(test_custom),
-		REQUEST_TEST(test_connect),
-	};
-
-	return cmocka_run_group_tests_name("request", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, REQUEST_TEST(test_heads), REQUEST_TEST(test_bodies), REQUEST_TEST(test_ports),
+	  REQUEST_TEST(test_all_ports_in_use), REQUEST_TEST(test_groups), REQUEST_TEST(test_custom),
+	  REQUEST_TEST(test_connect))

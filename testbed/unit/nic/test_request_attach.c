@@ -260,14 +260,6 @@ static void test_texts(void **state)
 	assert_string_equal(w.out.head.text, "no more");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		REQUEST_TEST(test_attach),       REQUEST_TEST(test_held_cell),
-		REQUEST_TEST(test_events),       REQUEST_TEST(test_statistics),
-		REQUEST_TEST(test_texts),        REQUEST_TEST(test_held_cells),
-		REQUEST_TEST(test_attach_again),
-	};
-
-	return cmocka_run_group_tests_name("request_attach", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, REQUEST_TEST(test_attach), REQUEST_TEST(test_held_cell),
+	  REQUEST_TEST(test_events), REQUEST_TEST(test_statistics), REQUEST_TEST(test_texts),
+	  REQUEST_TEST(test_held_cells), REQUEST_TEST(test_attach_again))

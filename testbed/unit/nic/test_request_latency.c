@@ -82,13 +82,4 @@ static void test_no_group(void **state)
 	refuses(&w.client, NBAR_OP_GROUP_LATENCY, &req, sizeof(req), NBAR_ENOENT, "port 5 of n0");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		REQUEST_TEST(test_nic),
-		REQUEST_TEST(test_group),
-		REQUEST_TEST(test_no_group),
-	};
-
-	return cmocka_run_group_tests_name("request_latency", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, REQUEST_TEST(test_nic), REQUEST_TEST(test_group), REQUEST_TEST(test_no_group))

@@ -361,21 +361,8 @@ static void test_peers_ask(void **state)
 	assert_int_equal(NBAR_WHY_KIND(c->why[0]), NBAR_WHY_HOST_ENDED);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		REQUEST_TEST(test_connect_in_parts),
-		REQUEST_TEST(test_port_ends),
-		REQUEST_TEST(test_most_peers),
-		REQUEST_TEST(test_statistics_with_a_gap),
-		REQUEST_TEST(test_messages_have_no_barrier),
-		REQUEST_TEST(test_reach),
-		REQUEST_TEST(test_trace),
-		REQUEST_TEST(test_user_limits),
-		REQUEST_TEST(test_user_memory),
-		REQUEST_TEST(test_host_of_a_group),
-		REQUEST_TEST(test_peers_ask),
-	};
-
-	return cmocka_run_group_tests_name("request_rare", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, REQUEST_TEST(test_connect_in_parts), REQUEST_TEST(test_port_ends),
+	  REQUEST_TEST(test_most_peers), REQUEST_TEST(test_statistics_with_a_gap),
+	  REQUEST_TEST(test_messages_have_no_barrier), REQUEST_TEST(test_reach),
+	  REQUEST_TEST(test_trace), REQUEST_TEST(test_user_limits), REQUEST_TEST(test_user_memory),
+	  REQUEST_TEST(test_host_of_a_group), REQUEST_TEST(test_peers_ask))

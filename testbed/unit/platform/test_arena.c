@@ -65,12 +65,4 @@ static void a_full_arena_refuses(void **state)
 	assert_non_null(arena_alloc(&a, 0));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(blocks_keep_to_themselves),
-		cmocka_unit_test(a_full_arena_refuses),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(blocks_keep_to_themselves), UNIT(a_full_arena_refuses))

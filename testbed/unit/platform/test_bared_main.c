@@ -58,7 +58,6 @@ static int take_lock(const char *path)
 
 int options_parse(int argc, char **argv, struct options *o)
 {
-	(void)argc, (void)argv;
 	snprintf(o->set.run_dir, sizeof(o->set.run_dir), "%s", dir);
 	snprintf(o->set.name, sizeof(o->set.name), "n0");
 	return 0;
@@ -75,7 +74,6 @@ int nic_memory(struct nic *n, const struct options *o)
 
 int nic_start(struct nic *n, int stop_fd)
 {
-	(void)n;
 	started++;
 	return stop_fd < 0 ? -EBADF : 0;
 }
@@ -87,14 +85,12 @@ void nic_free(struct nic *n)
 
 const char *qemu_end(struct nic *n, int wait_ms)
 {
-	(void)n;
 	ended = wait_ms;
 	return NULL;
 }
 
 int serve_listen(const struct options *o, struct rundir_socket *out)
 {
-	(void)o;
 	*out = (struct rundir_socket){ .path = "none" };
 	return open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
@@ -105,7 +101,6 @@ int serve_run(struct nic *n, int listen_fd, int stop_fd)
 {
 	struct pollfd p = { .fd = stop_fd, .events = POLLIN };
 
-	(void)n, (void)listen_fd;
 	served++;
 	assert_int_equal(poll(&p, 1, 0), 0);
 	raise(SIGHUP);
@@ -194,12 +189,4 @@ static int teardown(void **state)
 	return rmdir(dir);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(signals_end_it_well),
-		cmocka_unit_test(without_signals_it_does_not_start),
-	};
-
-	return cmocka_run_group_tests_name("bared_main", tests, setup, teardown);
-}
+UNIT_MAIN(setup, teardown, UNIT(signals_end_it_well), UNIT(without_signals_it_does_not_start))

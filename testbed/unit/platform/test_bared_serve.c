@@ -127,12 +127,5 @@ static void attached_no_more(void **state)
 	assert_int_equal(attached->port, 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(attached_make_room, setup, teardown),
-		cmocka_unit_test_setup_teardown(attached_no_more, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT_IN(attached_make_room, setup, teardown),
+	  UNIT_IN(attached_no_more, setup, teardown))

@@ -425,22 +425,8 @@ static void descriptor_0_is_one_like_others(void **state)
 
 #define TEST(name) cmocka_unit_test_setup(name, begin)
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(how_long_it_waits),
-		TEST(blocks_are_freed),
-		TEST(signs_of_life),
-		TEST(events_go_where_they_belong),
-		TEST(clients_come_in_bursts),
-		TEST(rights_of_sockets),
-		TEST(each_user_has_a_thread),
-		TEST(sockets_are_counted_until_they_are_closed),
-		TEST(a_refusal_is_sent),
-		TEST(what_ends_when),
-		cmocka_unit_test(a_failed_call_leaves_nothing_behind),
-		cmocka_unit_test(descriptor_0_is_one_like_others),
-	};
-
-	return cmocka_run_group_tests_name("control", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, TEST(how_long_it_waits), TEST(blocks_are_freed), TEST(signs_of_life),
+	  TEST(events_go_where_they_belong), TEST(clients_come_in_bursts), TEST(rights_of_sockets),
+	  TEST(each_user_has_a_thread), TEST(sockets_are_counted_until_they_are_closed),
+	  TEST(a_refusal_is_sent), TEST(what_ends_when), UNIT(a_failed_call_leaves_nothing_behind),
+	  UNIT(descriptor_0_is_one_like_others))

@@ -361,7 +361,6 @@ static int of_wire[2]; /* what the wire has for the hosts of a port */
 
 static bool wire_fds(const struct wire_base *base, uint32_t port, int fd[2])
 {
-	(void)base;
 	memcpy(fd, of_wire, sizeof(of_wire));
 	return port == 0; /* of other ports: none */
 }
@@ -806,30 +805,13 @@ static void names_that_are_taken(void **state)
 #define DAEMON(name) cmocka_unit_test_setup_teardown(name, begin_daemon, end_daemon)
 #define PROGRAM(name) cmocka_unit_test_setup_teardown(name, begin_program, end_program)
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		DAEMON(kicks),
-		DAEMON(one_descriptor_at_a_time),
-		DAEMON(a_client_that_does_not_read),
-		DAEMON(long_messages),
-		DAEMON(turns),
-		DAEMON(descriptors_are_counted),
-		DAEMON(idle_clients_make_room),
-		DAEMON(a_request_that_waits_is_not_alone),
-		DAEMON(a_descriptor_that_cannot_be_sent),
-		DAEMON(ports_with_descriptors_of_the_wire),
-		DAEMON(ports_need_their_share),
-		DAEMON(several_descriptors_that_cannot_be_sent),
-		DAEMON(only_idle_clients_are_dropped),
-		PROGRAM(a_program_uses_its_nic),
-		PROGRAM(it_is_asked_again),
-		PROGRAM(a_socket_of_its_user_alone),
-		PROGRAM(a_program_without_descriptors),
-		PROGRAM(a_child_closes_all),
-		cmocka_unit_test(sockets_of_killed_processes_are_removed),
-		cmocka_unit_test(names_that_are_taken),
-	};
-
-	return cmocka_run_group_tests_name("control_client", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, DAEMON(kicks), DAEMON(one_descriptor_at_a_time),
+	  DAEMON(a_client_that_does_not_read), DAEMON(long_messages), DAEMON(turns),
+	  DAEMON(descriptors_are_counted), DAEMON(idle_clients_make_room),
+	  DAEMON(a_request_that_waits_is_not_alone), DAEMON(a_descriptor_that_cannot_be_sent),
+	  DAEMON(ports_with_descriptors_of_the_wire), DAEMON(ports_need_their_share),
+	  DAEMON(several_descriptors_that_cannot_be_sent), DAEMON(only_idle_clients_are_dropped),
+	  PROGRAM(a_program_uses_its_nic), PROGRAM(it_is_asked_again),
+	  PROGRAM(a_socket_of_its_user_alone), PROGRAM(a_program_without_descriptors),
+	  PROGRAM(a_child_closes_all), UNIT(sockets_of_killed_processes_are_removed),
+	  UNIT(names_that_are_taken))

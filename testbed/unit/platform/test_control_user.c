@@ -30,7 +30,6 @@ int __wrap_getrlimit(__rlimit_resource_t which, struct rlimit *out)
 
 int __wrap_nanosleep(const struct timespec *t, struct timespec *rest)
 {
-	(void)rest;
 	naps++;
 	napped_ns += (uint64_t)t->tv_sec * 1000000000 + (uint64_t)t->tv_nsec;
 	if (at_nap)
@@ -429,20 +428,8 @@ static void the_richest_user_gives(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_user_has_a_share),
-		TEST(closing_sockets_do_not_count),
-		TEST(descriptors_are_counted),
-		TEST(a_dropped_client_waits_for_its_thread),
-		TEST(turns_go_round),
-		TEST(the_share_is_full),
-		TEST(an_idle_client_makes_room),
-		TEST(too_many_are_being_closed),
-		TEST(no_descriptor_is_left),
-		TEST(the_richest_user_gives),
-	};
-
-	return cmocka_run_group_tests_name("control_user", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, TEST(a_user_has_a_share), TEST(closing_sockets_do_not_count),
+	  TEST(descriptors_are_counted), TEST(a_dropped_client_waits_for_its_thread),
+	  TEST(turns_go_round), TEST(the_share_is_full), TEST(an_idle_client_makes_room),
+	  TEST(too_many_are_being_closed), TEST(no_descriptor_is_left),
+	  TEST(the_richest_user_gives))

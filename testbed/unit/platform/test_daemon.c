@@ -181,15 +181,5 @@ static void told_to_the_manager(void **state)
 	service_notify("READY=1");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(signals),
-		cmocka_unit_test(listens),
-		cmocka_unit_test(sends),
-		cmocka_unit_test(signs_of_life),
-		cmocka_unit_test(told_to_the_manager),
-	};
-
-	return cmocka_run_group_tests_name("daemon", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(signals), UNIT(listens), UNIT(sends), UNIT(signs_of_life),
+	  UNIT(told_to_the_manager))

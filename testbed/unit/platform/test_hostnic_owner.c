@@ -145,7 +145,6 @@ static void threads_share_a_nic(void **state)
 
 static void *waits_for_ever(void *arg)
 {
-	(void)arg;
 	nbar_wait(pair[0], 1, NBAR_FOREVER);
 	return NULL;
 }

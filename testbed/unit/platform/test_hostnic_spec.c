@@ -264,16 +264,7 @@ static void named_wires(void **state)
 	assert_string_equal(calls, "check udp; open udp; ");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(defaults, begin),
-		cmocka_unit_test_setup(values, begin),
-		cmocka_unit_test_setup(processors, begin),
-		cmocka_unit_test_setup(files, begin),
-		cmocka_unit_test_setup(best_wires, begin),
-		cmocka_unit_test_setup(named_wires, begin),
-	};
-
-	return cmocka_run_group_tests_name("hostnic_spec", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, cmocka_unit_test_setup(defaults, begin),
+	  cmocka_unit_test_setup(values, begin), cmocka_unit_test_setup(processors, begin),
+	  cmocka_unit_test_setup(files, begin), cmocka_unit_test_setup(best_wires, begin),
+	  cmocka_unit_test_setup(named_wires, begin))

@@ -94,12 +94,5 @@ static void the_journal_reads_a_priority(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_line_is_one_write, begin, end),
-		cmocka_unit_test_setup_teardown(the_journal_reads_a_priority, begin, end),
-	};
-
-	return cmocka_run_group_tests_name("log", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT_IN(a_line_is_one_write, begin, end),
+	  UNIT_IN(the_journal_reads_a_priority, begin, end))

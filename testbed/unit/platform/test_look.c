@@ -208,16 +208,6 @@ static void worst_of_several(void **state)
 	found(0, NBAR_WHY_HOST_STOPPED);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(states_of_a_host),
-		cmocka_unit_test(ports_in_each_part_of_the_table),
-		cmocka_unit_test(hosts_are_not_confused),
-		cmocka_unit_test(only_those_asked_for),
-		cmocka_unit_test(nothing_to_find),
-		cmocka_unit_test(worst_of_several),
-	};
-
-	return cmocka_run_group_tests_name("look", tests, children_begin, children_end);
-}
+UNIT_MAIN(children_begin, children_end, UNIT(states_of_a_host),
+	  UNIT(ports_in_each_part_of_the_table), UNIT(hosts_are_not_confused),
+	  UNIT(only_those_asked_for), UNIT(nothing_to_find), UNIT(worst_of_several))

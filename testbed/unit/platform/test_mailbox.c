@@ -189,14 +189,5 @@ static void a_set(void **state)
 	assert_true(mailbox_marks(&set[1]) == 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(a_slot, begin),
-		cmocka_unit_test_setup(a_lock, begin),
-		cmocka_unit_test_setup(a_list, begin),
-		cmocka_unit_test_setup(a_set, begin),
-	};
-
-	return cmocka_run_group_tests_name("mailbox", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, cmocka_unit_test_setup(a_slot, begin), cmocka_unit_test_setup(a_lock, begin),
+	  cmocka_unit_test_setup(a_list, begin), cmocka_unit_test_setup(a_set, begin))

@@ -97,7 +97,6 @@ bool wires_has_key(const struct wire *row, const char *key)
 
 int wires_auth_check(const struct wire *row, const char *nic, const struct wire_auth *auth)
 {
-	(void)nic;
 	assert_true(row && auth == &o.auth);
 	nauth++;
 	return auth_error;
@@ -525,23 +524,13 @@ static void arguments_of_dpdk(void **state)
 	assert_int_equal(o.eal_argc, 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(defaults, begin),
-		cmocka_unit_test_setup(modes, begin),
-		cmocka_unit_test_setup(processors, begin),
-		cmocka_unit_test_setup(idle, begin),
-		cmocka_unit_test_setup(users, begin),
-		cmocka_unit_test_setup(names_of_nics, begin),
-		cmocka_unit_test_setup(options_that_depend, begin),
-		cmocka_unit_test_setup(run_directories, begin),
-		cmocka_unit_test_setup(files_that_are_loaded, begin),
-		cmocka_unit_test_setup(options_that_end, begin),
-		cmocka_unit_test_setup(configuration_files, begin),
-		cmocka_unit_test_setup(many_configuration_files, begin),
-		cmocka_unit_test_setup(arguments_of_dpdk, begin),
-	};
-
-	return cmocka_run_group_tests_name("options", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, cmocka_unit_test_setup(defaults, begin), cmocka_unit_test_setup(modes, begin),
+	  cmocka_unit_test_setup(processors, begin), cmocka_unit_test_setup(idle, begin),
+	  cmocka_unit_test_setup(users, begin), cmocka_unit_test_setup(names_of_nics, begin),
+	  cmocka_unit_test_setup(options_that_depend, begin),
+	  cmocka_unit_test_setup(run_directories, begin),
+	  cmocka_unit_test_setup(files_that_are_loaded, begin),
+	  cmocka_unit_test_setup(options_that_end, begin),
+	  cmocka_unit_test_setup(configuration_files, begin),
+	  cmocka_unit_test_setup(many_configuration_files, begin),
+	  cmocka_unit_test_setup(arguments_of_dpdk, begin))

@@ -244,15 +244,7 @@ static void run_directory(void **state)
 	assert_string_equal(said, BECOME EPERM_TEXT HINT);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(no_new_privileges, begin),
-		cmocka_unit_test_setup(lends, begin),
-		cmocka_unit_test_setup(drops, begin),
-		cmocka_unit_test_setup(the_same_user, begin),
-		cmocka_unit_test_setup(run_directory, begin),
-	};
-
-	return cmocka_run_group_tests_name("privileges", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, cmocka_unit_test_setup(no_new_privileges, begin),
+	  cmocka_unit_test_setup(lends, begin), cmocka_unit_test_setup(drops, begin),
+	  cmocka_unit_test_setup(the_same_user, begin),
+	  cmocka_unit_test_setup(run_directory, begin))

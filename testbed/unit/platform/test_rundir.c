@@ -501,28 +501,16 @@ static void default_directory(void **state)
 	unsetenv("NBAR_RUN_DIR");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(only_listed_sockets_are_removed, dir_begin,
-						dir_end),
-		cmocka_unit_test_setup_teardown(listed_name_is_not_enough, dir_begin, dir_end),
-		cmocka_unit_test_setup_teardown(live_socket_stays, dir_begin, dir_end),
-		cmocka_unit_test_setup_teardown(killed_while_binding, dir_begin, dir_end),
-		cmocka_unit_test_setup_teardown(taken_name_is_refused, dir_begin, dir_end),
-		cmocka_unit_test_setup_teardown(end_removes_only_its_own, dir_begin, dir_end),
-		cmocka_unit_test_setup_teardown(lock_file_has_mode_0600, dir_begin, dir_end),
-		cmocka_unit_test_setup_teardown(bad_directories, dir_begin, dir_end),
-		cmocka_unit_test_setup_teardown(modes_of_directories, dir_begin, dir_end),
-		cmocka_unit_test_setup_teardown(bad_lock_files, dir_begin, dir_end),
-		cmocka_unit_test_setup_teardown(list_of_sockets, dir_begin, dir_end),
-		cmocka_unit_test_setup_teardown(bad_sockets, dir_begin, dir_end),
-		cmocka_unit_test_setup_teardown(live_sockets, dir_begin, dir_end),
-		cmocka_unit_test_setup_teardown(closed_stdin, dir_begin, dir_end),
-		cmocka_unit_test_setup_teardown(default_directory, dir_begin, dir_end),
-		cmocka_unit_test_setup_teardown(another_user_cannot_hold_the_lock, dir_begin,
-						dir_end),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT_IN(only_listed_sockets_are_removed, dir_begin, dir_end),
+	  UNIT_IN(listed_name_is_not_enough, dir_begin, dir_end),
+	  UNIT_IN(live_socket_stays, dir_begin, dir_end),
+	  UNIT_IN(killed_while_binding, dir_begin, dir_end),
+	  UNIT_IN(taken_name_is_refused, dir_begin, dir_end),
+	  UNIT_IN(end_removes_only_its_own, dir_begin, dir_end),
+	  UNIT_IN(lock_file_has_mode_0600, dir_begin, dir_end),
+	  UNIT_IN(bad_directories, dir_begin, dir_end),
+	  UNIT_IN(modes_of_directories, dir_begin, dir_end),
+	  UNIT_IN(bad_lock_files, dir_begin, dir_end), UNIT_IN(list_of_sockets, dir_begin, dir_end),
+	  UNIT_IN(bad_sockets, dir_begin, dir_end), UNIT_IN(live_sockets, dir_begin, dir_end),
+	  UNIT_IN(closed_stdin, dir_begin, dir_end), UNIT_IN(default_directory, dir_begin, dir_end),
+	  UNIT_IN(another_user_cannot_hold_the_lock, dir_begin, dir_end))

@@ -14,7 +14,6 @@ static struct settings out;
 
 static int own(void *arg, const struct setting *s, const char *text)
 {
-	(void)arg, (void)s, (void)text;
 	return 0;
 }
 
@@ -209,12 +208,5 @@ static void manual_pages(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(numbers), cmocka_unit_test(texts),  cmocka_unit_test(groups),
-		cmocka_unit_test(names),   cmocka_unit_test(places), cmocka_unit_test(manual_pages),
-	};
-
-	return cmocka_run_group_tests_name("settings", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(numbers), UNIT(texts), UNIT(groups), UNIT(names), UNIT(places),
+	  UNIT(manual_pages))

@@ -112,13 +112,5 @@ static void known_keys(void **state)
 	logged_is("--nic: key \"name\" needs one value: name=VALUE\n");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(keys_and_values), cmocka_unit_test(bad_texts),
-		cmocka_unit_test(limits),          cmocka_unit_test(loaded_wires),
-		cmocka_unit_test(known_keys),
-	};
-
-	return cmocka_run_group_tests_name("spec", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(keys_and_values), UNIT(bad_texts), UNIT(limits), UNIT(loaded_wires),
+	  UNIT(known_keys))

@@ -312,16 +312,6 @@ static void stale_traces(void **state)
 	trace_ring_remove_stale(dir, longest);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(events, begin, end),
-		cmocka_unit_test_setup_teardown(capacities, begin, end),
-		cmocka_unit_test_setup_teardown(readers, begin, end),
-		cmocka_unit_test_setup_teardown(replaces_a_file, begin, end),
-		cmocka_unit_test_setup_teardown(failed_calls, begin, end),
-		cmocka_unit_test_setup_teardown(stale_traces, begin, end),
-	};
-
-	return cmocka_run_group_tests_name("trace_ring", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT_IN(events, begin, end), UNIT_IN(capacities, begin, end),
+	  UNIT_IN(readers, begin, end), UNIT_IN(replaces_a_file, begin, end),
+	  UNIT_IN(failed_calls, begin, end), UNIT_IN(stale_traces, begin, end))

@@ -3,9 +3,8 @@
  * test_wakes.c - what a pass does itself to wake the hosts of a port, and what it leaves to the
  * thread of the user; ends of sockets while passes use them.
  */
-#include "unit/unit.h"
+#include "calls.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
@@ -27,36 +26,10 @@ static struct mailbox mailbox;
 static struct waker waker;
 static struct nbar_page page;
 
-static uint32_t calls, fail_at; /* that can fail; the one that does */
-static int64_t blocks;
 static bool steps;            /* futex wakes are noted, and wake nobody */
 static int nwoken, woken_max; /* what the next wakes say; the limit that the last had */
 static uint32_t *woken_word;
 static void (*at_futex)(void);
-
-static bool call_fails(int error)
-{
-	if (++calls != fail_at)
-		return false;
-	errno = error;
-	return true;
-}
-
-void *__real_calloc(size_t n, size_t size);
-void *__wrap_calloc(size_t n, size_t size)
-{
-	void *block = call_fails(ENOMEM) ? NULL : __real_calloc(n, size);
-
-	__atomic_fetch_add(&blocks, block != NULL, __ATOMIC_RELAXED);
-	return block;
-}
-
-void __real_free(void *block);
-void __wrap_free(void *block)
-{
-	__atomic_fetch_sub(&blocks, block != NULL, __ATOMIC_RELAXED);
-	__real_free(block);
-}
 
 int __real_socketpair(int family, int type, int protocol, int fd[2]);
 int __wrap_socketpair(int family, int type, int protocol, int fd[2])
@@ -112,7 +85,6 @@ static uint32_t asleep, awake;
 
 static void *sleep_main(void *arg)
 {
-	(void)arg;
 	__atomic_fetch_add(&asleep, 1, __ATOMIC_SEQ_CST);
 	while (syscall(SYS_futex, &page.completion[1].wake, FUTEX_WAIT, 0, NULL, NULL, 0) < 0)
 		continue; /* a signal; the word does not change */
@@ -236,7 +208,6 @@ static bool passes_over, waker_over;
 
 static void *pass_main(void *arg)
 {
-	(void)arg;
 	for (uint32_t i = 0; !__atomic_load_n(&passes_over, __ATOMIC_ACQUIRE); i++) {
 		if (!mailbox_enter(&mailbox))
 			continue;
@@ -248,7 +219,6 @@ static void *pass_main(void *arg)
 
 static void *waker_main(void *arg)
 {
-	(void)arg;
 	while (!__atomic_load_n(&waker_over, __ATOMIC_ACQUIRE)) {
 		uint64_t n;
 		struct pollfd p = { .fd = waker.fd, .events = POLLIN };
@@ -507,21 +477,11 @@ static void a_poller_that_does_not_read(void **state)
 
 #define STEPS(name) cmocka_unit_test_setup_teardown(name, begin_steps, end_steps)
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_pass_wakes_few_sleepers, begin, end),
-		cmocka_unit_test_setup_teardown(no_pass_sends_or_closes, begin, end),
-		cmocka_unit_test_setup_teardown(sockets_are_limited, begin, end),
-		cmocka_unit_test_setup_teardown(without_a_waker, begin, end),
-		cmocka_unit_test_setup_teardown(no_wake_is_lost, begin, end),
-		STEPS(each_cell_has_its_poller),
-		STEPS(more_sleepers_than_a_pass_wakes),
-		cmocka_unit_test_setup_teardown(nothing_is_lost_meanwhile, begin_steps, end),
-		STEPS(without_a_waker_all_are_woken),
-		cmocka_unit_test_setup_teardown(what_fails_leaves_nothing_behind, begin, end),
-		cmocka_unit_test_setup_teardown(a_poller_that_does_not_read, begin, end),
-	};
-
-	return cmocka_run_group_tests_name("wakes", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT_IN(a_pass_wakes_few_sleepers, begin, end),
+	  UNIT_IN(no_pass_sends_or_closes, begin, end), UNIT_IN(sockets_are_limited, begin, end),
+	  UNIT_IN(without_a_waker, begin, end), UNIT_IN(no_wake_is_lost, begin, end),
+	  STEPS(each_cell_has_its_poller), STEPS(more_sleepers_than_a_pass_wakes),
+	  UNIT_IN(nothing_is_lost_meanwhile, begin_steps, end),
+	  STEPS(without_a_waker_all_are_woken),
+	  UNIT_IN(what_fails_leaves_nothing_behind, begin, end),
+	  UNIT_IN(a_poller_that_does_not_read, begin, end))

@@ -3,15 +3,10 @@
  * test_hostbar.c - the host-based barrier, over the signal service of real NICs on a wire that
  * loses frames. One thread drives all members, so the test knows the state of each.
  */
+#include "unit/unit.h"
+
 #include <errno.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "hostbar.h"
 #include "unit/nics.h"

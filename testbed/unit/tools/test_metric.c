@@ -3,14 +3,9 @@
  * test_metric.c - the table of metrics: every row is complete, and values are merged as the table
  * says.
  */
-#include <stdarg.h>
-#include <setjmp.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "unit/unit.h"
+
 #include <math.h>
-#include <cmocka.h>
 
 #include "metric.h"
 
@@ -91,15 +86,6 @@ static void neighbours_share_a_line_of_help(void **state)
 	free(text);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rows_are_complete),
-		cmocka_unit_test(tables_have_their_columns),
-		cmocka_unit_test(runs_are_merged_over_members),
-		cmocka_unit_test(repetitions_are_merged_as_the_row_says),
-		cmocka_unit_test(neighbours_share_a_line_of_help),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(rows_are_complete), UNIT(tables_have_their_columns),
+	  UNIT(runs_are_merged_over_members), UNIT(repetitions_are_merged_as_the_row_says),
+	  UNIT(neighbours_share_a_line_of_help))

@@ -352,17 +352,6 @@ static int end(void **state)
 	return rmdir(dir);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lines_of_options),
-		cmocka_unit_test(values),
-		cmocka_unit_test(what_ends_a_subcommand),
-		cmocka_unit_test(times_in_words),
-		cmocka_unit_test(a_line_of_progress),
-		cmocka_unit_test_setup_teardown(files_of_results, begin, end),
-		cmocka_unit_test_setup_teardown(files_that_cannot_be_written, begin, end),
-	};
-
-	return cmocka_run_group_tests_name("option", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(lines_of_options), UNIT(values), UNIT(what_ends_a_subcommand),
+	  UNIT(times_in_words), UNIT(a_line_of_progress), UNIT_IN(files_of_results, begin, end),
+	  UNIT_IN(files_that_cannot_be_written, begin, end))

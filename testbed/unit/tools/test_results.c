@@ -210,16 +210,6 @@ static void experiment_refuses_first(void **state)
 	assert_int_equal(measured, 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(result_as_json),
-		cmocka_unit_test(result_has_the_published),
-		cmocka_unit_test(result_as_csv),
-		cmocka_unit_test(result_as_table),
-		cmocka_unit_test(experiment_keeps_the_old_file),
-		cmocka_unit_test(experiment_refuses_first),
-	};
-
-	return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+UNIT_MAIN(make_folder, remove_folder, UNIT(result_as_json), UNIT(result_has_the_published),
+	  UNIT(result_as_csv), UNIT(result_as_table), UNIT(experiment_keeps_the_old_file),
+	  UNIT(experiment_refuses_first))

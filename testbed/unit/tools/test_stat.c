@@ -247,13 +247,4 @@ static void all_nics(void **state)
 	fails(line, want);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_nic),
-		cmocka_unit_test(wrong_options),
-		cmocka_unit_test(all_nics),
-	};
-
-	return cmocka_run_group_tests_name("stat", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(one_nic), UNIT(wrong_options), UNIT(all_nics))

@@ -40,14 +40,12 @@ void *__real_realloc(void *block, size_t size);
 
 int __wrap_clock_gettime(clockid_t id, struct timespec *ts)
 {
-	(void)id;
 	*ts = (struct timespec){ (time_t)(now / SECOND), (long)(now % SECOND) };
 	return 0;
 }
 
 time_t __wrap_time(time_t *at)
 {
-	(void)at;
 	return (time_t)(now / SECOND);
 }
 
@@ -88,7 +86,6 @@ int __wrap_nbar_nic_stat(const char *nic, struct nbar_rep_nic_stat *reply)
 
 int __wrap_nbar_nic_latency(const char *nic, struct nbar_rep_nic_latency *reply)
 {
-	(void)nic;
 	nlatency++;
 	memset(reply, 7, sizeof(*reply));
 	return latency_error;
@@ -111,7 +108,6 @@ int __wrap_nbar_nic_groups(const char *nic, int (*visit)(void *, const struct nb
 {
 	int r = 0;
 
-	(void)nic;
 	nlist++;
 	for (uint32_t i = 0; i < ngroup && r == 0; i++) {
 		struct nbar_group_info info = group_of(i);
@@ -129,7 +125,6 @@ int __wrap_nbar_nic_group_stats(const char *nic,
 {
 	int r = 0;
 
-	(void)nic;
 	nall++;
 	for (uint32_t i = 0; i < ngroup && r == 0; i++) {
 		struct nbar_group_info info = group_of(i);

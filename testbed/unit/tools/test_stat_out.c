@@ -395,17 +395,5 @@ static void leaves_no_memory(void **state)
 		assert_true(mallinfo2().uordblks < used + 4096);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tables),
-		cmocka_unit_test(all_counters),
-		cmocka_unit_test(as_json),
-		cmocka_unit_test(as_openmetrics),
-		cmocka_unit_test(why),
-		cmocka_unit_test(states),
-		cmocka_unit_test(leaves_no_memory),
-	};
-
-	return cmocka_run_group_tests_name("stat_out", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(tables), UNIT(all_counters), UNIT(as_json), UNIT(as_openmetrics),
+	  UNIT(why), UNIT(states), UNIT(leaves_no_memory))

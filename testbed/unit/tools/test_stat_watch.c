@@ -460,23 +460,7 @@ static void columns(void **state)
 	stat_watch_free(w);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rates),
-		cmocka_unit_test(waits),
-		cmocka_unit_test(failures),
-		cmocka_unit_test(screens),
-		cmocka_unit_test(groups_that_come_again),
-		cmocka_unit_test(first_look),
-		cmocka_unit_test(order_of_groups),
-		cmocka_unit_test(rows),
-		cmocka_unit_test(rows_for_nics),
-		cmocka_unit_test(rate_that_is_too_long),
-		cmocka_unit_test(latency_bounds),
-		cmocka_unit_test(latency_as_json),
-		cmocka_unit_test(columns),
-	};
-
-	return cmocka_run_group_tests_name("stat_watch", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(rates), UNIT(waits), UNIT(failures), UNIT(screens),
+	  UNIT(groups_that_come_again), UNIT(first_look), UNIT(order_of_groups), UNIT(rows),
+	  UNIT(rows_for_nics), UNIT(rate_that_is_too_long), UNIT(latency_bounds),
+	  UNIT(latency_as_json), UNIT(columns))

@@ -95,15 +95,5 @@ static void line(void **state)
 	assert_false(stats_line(x, y, 4, &a, &b));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(percentiles),
-		cmocka_unit_test(line),
-		cmocka_unit_test(interval_of_the_median),
-		cmocka_unit_test(interval_covers),
-		cmocka_unit_test(times_in_words),
-	};
-
-	return cmocka_run_group_tests_name("statistics", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(percentiles), UNIT(line), UNIT(interval_of_the_median),
+	  UNIT(interval_covers), UNIT(times_in_words))

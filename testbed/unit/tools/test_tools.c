@@ -3,14 +3,9 @@
  * test_tools.c - the parts of the tools that need no NIC: histogram, statistics, numbers, lists,
  * options of `nbar bench`.
  */
-#include <stdarg.h>
-#include <setjmp.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "unit/unit.h"
+
 #include <unistd.h>
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "bench.h"
@@ -346,22 +341,7 @@ static void options_refused(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(hist_of_nothing),
-		cmocka_unit_test(hist_is_exact_below_128),
-		cmocka_unit_test(hist_keeps_its_error),
-		cmocka_unit_test(hist_merges),
-		cmocka_unit_test(median_of_odd_even_and_one),
-		cmocka_unit_test(shuffle_is_a_permutation),
-		cmocka_unit_test(numbers),
-		cmocka_unit_test(messages),
-		cmocka_unit_test(lists),
-		cmocka_unit_test(options_usual),
-		cmocka_unit_test(options_all),
-		cmocka_unit_test(options_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(hist_of_nothing), UNIT(hist_is_exact_below_128),
+	  UNIT(hist_keeps_its_error), UNIT(hist_merges), UNIT(median_of_odd_even_and_one),
+	  UNIT(shuffle_is_a_permutation), UNIT(numbers), UNIT(messages), UNIT(lists),
+	  UNIT(options_usual), UNIT(options_all), UNIT(options_refused))

@@ -39,7 +39,6 @@ static struct nbnic nic;
 static void take_received(struct nbnic *n, const struct nbnic_addr *from,
 			  const struct nbfw_token *t, uint64_t now)
 {
-	(void)n, (void)from, (void)now;
 	shared->token[shared->ntoken++] = *t;
 }
 
@@ -83,12 +82,10 @@ static void step_through(void (*fn)(void), bool (*look)(void))
 
 static void no_wake(void *ctx, uint32_t number, uint32_t cell, uint32_t *word)
 {
-	(void)ctx, (void)number, (void)cell, (void)word;
 }
 
 static bool keep_token(void *ctx, const struct nbnic_addr *to, const struct nbfw_token *t)
 {
-	(void)ctx, (void)to;
 	shared->token[shared->ntoken++] = *t;
 	return true;
 }
@@ -262,7 +259,6 @@ static const struct nbfw_token token = { .type = NBFW_PULL,
 
 static const char *folder_of(void *args, const char *key)
 {
-	(void)args;
 	return strcmp(key, "dir") == 0 ? folder : NULL;
 }
 

@@ -264,7 +264,6 @@ static void peers_need_the_same_key(void **state)
 
 static const char *loopback(void *args, const char *key)
 {
-	(void)args;
 	return strcmp(key, "bind") == 0 ? "127.0.0.1:0" : NULL;
 }
 
@@ -436,26 +435,12 @@ static void repeated_signals_are_delivered(void **state)
 	world_close(w);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(key_is_16_bytes_or_32_digits),
-		cmocka_unit_test(key_is_private),
-		cmocka_unit_test(hash_is_siphash_2_4),
-		cmocka_unit_test(tag_is_over_addresses_and_frame),
-		cmocka_unit_test(each_changed_bit_is_seen),
-		cmocka_unit_test(other_keys_and_addresses_are_seen),
-		cmocka_unit_test(frame_with_a_tag_is_checked),
-		cmocka_unit_test(peers_need_the_same_key),
-		cmocka_unit_test(udp_carries_tags),
-		cmocka_unit_test(repeated_frames_end_no_barrier),
-		cmocka_unit_test(repeated_frames_look_alive),
-		cmocka_unit_test(repeated_pulls_after_a_close),
-		cmocka_unit_test(repeated_signals_are_delivered),
-	};
-
-	return cmocka_run_group_tests(tests, folder_make, folder_drop);
-}
+UNIT_MAIN(folder_make, folder_drop, UNIT(key_is_16_bytes_or_32_digits), UNIT(key_is_private),
+	  UNIT(hash_is_siphash_2_4), UNIT(tag_is_over_addresses_and_frame),
+	  UNIT(each_changed_bit_is_seen), UNIT(other_keys_and_addresses_are_seen),
+	  UNIT(frame_with_a_tag_is_checked), UNIT(peers_need_the_same_key), UNIT(udp_carries_tags),
+	  UNIT(repeated_frames_end_no_barrier), UNIT(repeated_frames_look_alive),
+	  UNIT(repeated_pulls_after_a_close), UNIT(repeated_signals_are_delivered))
 #else
 int main(void)
 {

@@ -25,7 +25,6 @@ static uint32_t nreceived;
 static void take_received(struct nbnic *nic, const struct nbnic_addr *from,
 			  const struct nbfw_token *t, uint64_t now)
 {
-	(void)nic;
 	assert_true(now == 5);
 	received = *t;
 	received_from = *from;
@@ -332,16 +331,7 @@ static void own_address(void **state)
 	assert_memory_equal(a->addr.byte, expected, sizeof(expected));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_hash),
-		{ "each_frame", each_frame, plain, end, NULL },
-		{ "each_frame_with_a_tag", each_frame, with_key, end, NULL },
-		{ "own_address", own_address, plain, end, NULL },
-		{ "own_address_with_a_key", own_address, with_key, end, NULL },
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(the_hash), { "each_frame", each_frame, plain, end, NULL },
+	  { "each_frame_with_a_tag", each_frame, with_key, end, NULL },
+	  { "own_address", own_address, plain, end, NULL },
+	  { "own_address_with_a_key", own_address, with_key, end, NULL })

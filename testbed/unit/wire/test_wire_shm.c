@@ -67,7 +67,6 @@ struct end {
 
 static const char *folder_of(void *args, const char *key)
 {
-	(void)args;
 	return strcmp(key, "dir") == 0 ? folder : NULL;
 }
 

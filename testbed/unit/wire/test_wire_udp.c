@@ -358,25 +358,9 @@ static void options_ipv6(void **state)
 		opens(&opened_ipv6[i]);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(budget, setup, teardown),
-		cmocka_unit_test_setup_teardown(drops, setup, teardown),
-		cmocka_unit_test_setup_teardown(ipv4, setup, teardown),
-		cmocka_unit_test(ipv6),
-		cmocka_unit_test_setup_teardown(other_family, setup, teardown),
-		cmocka_unit_test_setup_teardown(refused, setup, teardown),
-		cmocka_unit_test(link_local),
-		cmocka_unit_test(forked),
-		cmocka_unit_test_setup_teardown(taken, setup, teardown),
-		cmocka_unit_test(by_default),
-		cmocka_unit_test_setup_teardown(sends_from_address, setup, teardown),
-		cmocka_unit_test(address_of_translator),
-		cmocka_unit_test(zone_shown),
-		cmocka_unit_test(options),
-		cmocka_unit_test(options_ipv6),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT_IN(budget, setup, teardown), UNIT_IN(drops, setup, teardown),
+	  UNIT_IN(ipv4, setup, teardown), UNIT(ipv6), UNIT_IN(other_family, setup, teardown),
+	  UNIT_IN(refused, setup, teardown), UNIT(link_local), UNIT(forked),
+	  UNIT_IN(taken, setup, teardown), UNIT(by_default),
+	  UNIT_IN(sends_from_address, setup, teardown), UNIT(address_of_translator),
+	  UNIT(zone_shown), UNIT(options), UNIT(options_ipv6))

@@ -43,16 +43,11 @@ static int fake_poll_cq(struct ibv_cq *cq, int most, struct ibv_wc *wc)
 
 static int fake_post_recv(struct ibv_qp *q, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
-	(void)q;
-	(void)wr;
-	(void)bad;
 	return 0;
 }
 
 static int fake_post_send(struct ibv_qp *q, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
-	(void)q;
-	(void)bad;
 	if (wr->opcode == IBV_WR_RDMA_WRITE)
 		memcpy((void *)(uintptr_t)wr->wr.rdma.remote_addr,
 		       (const void *)(uintptr_t)wr->sg_list->addr, wr->sg_list->length);
@@ -231,17 +226,9 @@ static void refused_is_counted(void **state)
 	assert_int_equal(w->base.errors, 1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(budget_is_shared, setup, teardown),
-		cmocka_unit_test_setup_teardown(one_source, setup, teardown),
-		cmocka_unit_test_setup_teardown(no_connection_starves, setup, teardown),
-		cmocka_unit_test_setup_teardown(refused_is_counted, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT_IN(budget_is_shared, setup, teardown),
+	  UNIT_IN(one_source, setup, teardown), UNIT_IN(no_connection_starves, setup, teardown),
+	  UNIT_IN(refused_is_counted, setup, teardown))
 #else
 int main(void)
 {

@@ -28,7 +28,6 @@ static struct {
 
 struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
-	(void)pd;
 	fake.qpn = attr->dlid;
 	if (fake.error) {
 		errno = fake.error < 0 ? 0 : fake.error;
@@ -316,21 +315,10 @@ static void repairs(void **state)
 	assert_int_equal(fake.repairs, 1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(groups_share_a_peer, setup, teardown),
-		cmocka_unit_test_setup_teardown(itself, setup, teardown),
-		cmocka_unit_test_setup_teardown(refusals, setup, teardown),
-		cmocka_unit_test_setup_teardown(another_id, setup, teardown),
-		cmocka_unit_test_setup_teardown(strangers, setup, teardown),
-		cmocka_unit_test_setup_teardown(connections, setup, teardown),
-		cmocka_unit_test_setup_teardown(repairs, setup, teardown),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT_IN(groups_share_a_peer, setup, teardown),
+	  UNIT_IN(itself, setup, teardown), UNIT_IN(refusals, setup, teardown),
+	  UNIT_IN(another_id, setup, teardown), UNIT_IN(strangers, setup, teardown),
+	  UNIT_IN(connections, setup, teardown), UNIT_IN(repairs, setup, teardown))
 #else
 int main(void)
 {

@@ -102,13 +102,6 @@ static void refused_is_counted(void **state)
 	assert_int_equal(net.base.refused, 2);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(budget_is_shared, setup),
-		cmocka_unit_test_setup(notifies, setup),
-		cmocka_unit_test_setup(refused_is_counted, setup),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, cmocka_unit_test_setup(budget_is_shared, setup),
+	  cmocka_unit_test_setup(notifies, setup),
+	  cmocka_unit_test_setup(refused_is_counted, setup))
