@@ -370,7 +370,6 @@ static inline int setup_all(void **unused)
 	static char dev[] = "v0";
 	struct wire_base *base;
 
-	(void)unused;
 	if (kernel_open("test", option_of, dev, &base) < 0)
 		return -1;
 	w = (struct kernel_wire *)base;
@@ -381,7 +380,6 @@ static inline int setup_all(void **unused)
 
 static inline int teardown_all(void **unused)
 {
-	(void)unused;
 	close(other_end);
 	kernel_close(&w->base);
 	return 0;
@@ -389,7 +387,6 @@ static inline int teardown_all(void **unused)
 
 static inline int setup(void **unused)
 {
-	(void)unused;
 	assert_non_null(kernel_port_begin(&w->base, PORT));
 	completion()->word = EPOCH;
 	bell_rang();
@@ -399,7 +396,6 @@ static inline int setup(void **unused)
 
 static inline int teardown(void **unused)
 {
-	(void)unused;
 	kernel_port_end(&w->base, PORT);
 	return 0;
 }

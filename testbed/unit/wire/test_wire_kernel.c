@@ -32,7 +32,6 @@ static void tokens_step_the_engine(void **unused)
 {
 	struct nbfw_token t;
 
-	(void)unused;
 	group_make("pairwise", 1);
 	t = token_of(0, EPOCH + 1);
 	token_comes(&t, NBFW_USED); /* before the host has arrived */
@@ -59,7 +58,6 @@ static void tokens_step_the_engine(void **unused)
 /* A step of more than one send: the packet in hand is cloned. */
 static void clones_carry_all_sends_but_the_last(void **unused)
 {
-	(void)unused;
 	group_make("dissemination:3", 2);
 	assert_true(nbfw_plan_steps(g.plan)[0].nsend == 3 && g.plan->nstep > 1);
 	post_goes();
@@ -92,7 +90,6 @@ static void strangers_and_malformed_frames_pass(void **unused)
 	};
 	struct nbfw_token t;
 
-	(void)unused;
 	group_make("pairwise", 1);
 	t = token_of(0, EPOCH + 1);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
@@ -145,7 +142,6 @@ static bool has_received(void)
  * this interface. */
 static void frames_of_a_vlan_pass(void **unused)
 {
-	(void)unused;
 	group_make("pairwise", 1);
 	send_other_end(7);
 	send_other_end(0); /* a priority alone: rare, so the daemon takes it */
@@ -179,7 +175,6 @@ static void a_timer_wants_groups_without_progress(void **unused)
 	struct nbfw_action a;
 	struct nbfw_token t;
 
-	(void)unused;
 	group_make("pairwise", 1);
 	kernel_take(&w->base, &g, &(struct wire_counts){ 0 });
 	nbfw_step(s_now(), g.plan, &start, &a);
@@ -216,7 +211,6 @@ static void hands_are_checked(void **unused)
 {
 	struct kernel_hand h = { .index = KERNEL_GROUPS };
 
-	(void)unused;
 	group_make("pairwise", 1);
 	memcpy(packet, &h, sizeof(h));
 	length = sizeof(h);
@@ -240,7 +234,6 @@ static void some_groups_stay_with_the_daemon(void **unused)
 	struct nbnic_addr far;
 	uint32_t index;
 
-	(void)unused;
 	group_make("pairwise", 1);
 	kernel_take(&w->base, &g, &(struct wire_counts){ 0 });
 	g.handle = 1u << 16 | KERNEL_GROUPS;
@@ -282,7 +275,6 @@ static void ended_ports_post_nothing(void **unused)
 	const struct nbar_start post = { .cell = CELL, .posted = EPOCH + 1 };
 	int fd[2], kept;
 
-	(void)unused;
 	group_make("pairwise", 1);
 	assert_true(kernel_port_fds(&w->base, PORT, fd));
 	kept = dup(fd[1]);

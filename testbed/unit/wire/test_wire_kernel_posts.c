@@ -42,7 +42,6 @@ static void what_is_not_a_post_stays_or_passes(void **unused)
 		{ "another port", AT_UDP + 3, 1 },
 	};
 
-	(void)unused;
 	group_make("pairwise", 1);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		post_put(EPOCH + 1, 0);
@@ -89,7 +88,6 @@ static void posts_of_a_mad_host_harm_nobody(void **unused)
 	const uint64_t key = (uint64_t)PORT << 32 | CELL, other = key + 1;
 	uint32_t to = INDEX;
 
-	(void)unused;
 	group_make("pairwise", 1);
 	for (size_t i = 0; i < sizeof(nonsense) / sizeof(nonsense[0]); i++) {
 		post_put(nonsense[i], 0);
@@ -126,7 +124,6 @@ static void posts_of_a_mad_host_harm_nobody(void **unused)
 
 static void posts_ahead_come_to_the_daemon(void **unused)
 {
-	(void)unused;
 	group_make("pairwise", 1);
 	post_put(EPOCH + 2, 0); /* the post before it is lost */
 	out_is("ahead", DROP, true);
@@ -145,7 +142,6 @@ static void posts_ahead_come_to_the_daemon(void **unused)
 
 static void sleepers_come_to_the_daemon(void **unused)
 {
-	(void)unused;
 	group_make("pairwise", 1);
 	post_put(EPOCH, 1); /* nothing runs: the barrier may be complete by now */
 	out_is("sleeps", DROP, true);
@@ -168,7 +164,6 @@ static void sleepers_come_to_the_daemon(void **unused)
 /* All tokens have come before the post: it completes the barrier, and its sends still go. */
 static void a_post_may_complete(void **unused)
 {
-	(void)unused;
 	group_make("pairwise", 1);
 	tokens_come();
 	completion()->nstragglers = 3;
@@ -191,7 +186,6 @@ static void a_start_socket_sends_tokens_alone(void **unused)
 	static uint8_t large[20000];
 	int fd[2], heard = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_IP));
 
-	(void)unused;
 	group_make("pairwise", 1);
 	at.sll_ifindex = (int)if_nametoindex("v1");
 	assert_int_equal(bind(heard, (struct sockaddr *)&at, sizeof(at)), 0);
