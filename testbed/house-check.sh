@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What the house may need, and how its static functions are named. Programs and libraries need libc alone, and the
-# libraries of their row below. No name of a static function stands in two files of the product, and a static function
-# of more than ten lines has two words in its name. Speaks TAP; run by make check, after the build.
+# What the house may need, how its static functions are named, and what its documents tell. Programs and libraries need
+# libc alone, and the libraries of their row below. No name of a static function stands in two files of the product, and
+# a static function of more than ten lines has two words in its name. Documents tell no history, and only those of
+# $figures have dated measurements. Speaks TAP; run by make check, after the build.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 . testbed/lib.sh
@@ -73,6 +74,15 @@ check_statics() { # FILE...
 	END { print n " functions"; exit bad }' "$@"
 }
 
+# Documents state the present; measurements are in one place for each machine that they need.
+figures='tools/README\.md|testbed/verbs/README\.md'
+check_present() { # FILE...
+	local month='(Jan|Febr)uary|March|April|May|June|July|August|(Septem|Octo|Novem|Decem)ber'
+	local told='formerly|previously|used to|no longer(?! than)|recently|earlier version|old name'
+	told="$told|(was|were|been) (renamed|mended|fixed)"
+	! grep -HnPi "\b($told)\b" "$@" && ! grep -HnP "\b(($month) 20\d\d|20\d\d-\d\d-\d\d)\b" "$@" | grep -vE "^($figures):"
+}
+
 plant() { # NAME LINES: a file with a static function
 	{ printf 'static int %s(void)\n{\n' "$1"; yes '	x++;' | head -n "$2"; echo '}'; } >"$work/$1.c"
 }
@@ -95,6 +105,14 @@ long() {
 	plant take 9 && finds "take has 11 lines" check_statics "$work/take.c"
 }
 
+tells() { # WORDS: in a document
+	echo "$1" >"$work/story.md" && finds "story.md:1:" check_present "$work/story.md"
+}
+
+mapfile -t documents < <(testbed/files | grep -E '\.(md|[1-8])$')
+ok "documents state the present" check_present "${documents[@]}"
+ok "a history is found" tells "Barriers were mended."
+ok "a dated measurement elsewhere is found" tells "In May 2026, it took 3 us."
 mapfile -t product < <(testbed/files --sources | grep -E '^(firmware|hostlib|mpi-glue|tools)/.*\.[ch]$')
 ok "what is built needs what it may" check_needed "${BUILD:-build}"
 ok "names of static functions" check_statics "${product[@]}"

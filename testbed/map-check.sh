@@ -177,6 +177,7 @@ ok "each public function has a caller and a manual page" check_callers "$functio
 
 # The checks find faults.
 ok "a function without a caller is found" fails_with "nbar_unheard: nobody calls it" check_callers nbar_unheard
+ok "a function without a manual page is found" fails_with "nbar_now_ns: no manual page" check_callers nbar_now_ns
 (cat "$work/folders" && echo tools/unheard) >"$work/more"
 ok "a folder without a row is found" fails_with "tools/unheard: no row" check_folders "$work/rows" "$work/more"
 grep -v '^mpi-glue$' "$work/folders" >"$work/fewer"

@@ -46,19 +46,25 @@ helps() {
 	done
 }
 
-# Every subcommand has a page, maybe that of its first word, which begins with the question that it answers.
+# FOLDER: every subcommand has a page, maybe that of its first word, which begins with the question that it answers.
 pages() {
 	local program word rest at bad=0
 	while read -r program word rest; do
 		at="SS $program $word $rest"
 		[ -n "$rest" ] || at="SH DESCRIPTION"
-		sed -n "/^\.$at\$/{n;p}" "$BUILD/man/$program-$word.1" | grep -E '^[A-Z][^.?!]*\?' ||
+		sed -n "/^\.$at\$/{n;p}" "$1/$program-$word.1" | grep -E '^[A-Z][^.?!]*\?' ||
 			{ echo "nothing asks what $program $word $rest answers: see .$at of $program-$word.1"; bad=1; }
 	done < <(subcommands)
 	return $bad
 }
 
-ok "every subcommand has a manual page, which begins with a question" pages
+no_question() {
+	cp -r "$BUILD/man" "$work" && sed -i 's/?$/./' "$work/man/nbar-doctor.1" || return 1
+	! pages "$work/man" >"$work/out" && grep '^nothing asks what nbar doctor ' "$work/out"
+}
+
+ok "every subcommand has a manual page, which begins with a question" pages "$BUILD/man"
+ok "a page without a question is found" no_question
 for program in nbar nbar-lab; do
 	[ ! -x "$BUILD/$program" ] || ok "$program help fits a screen" fits "$BUILD/$program" help
 done
