@@ -283,39 +283,26 @@ static bool makes(int flags)
 	return flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE;
 }
 
-int open(const char *path, int flags, ...)
-{
-	int err = FAILS("open", EMFILE, ENOMEM);
-	mode_t mode = 0;
-	va_list args;
-
-	if (err) {
-		errno = err;
-		return -1;
+#define OPEN(name, parameters, dir)                                      \
+	int name parameters                                              \
+	{                                                                \
+		int err = FAILS(#name, EMFILE, ENOMEM);                  \
+		mode_t mode = 0;                                         \
+		va_list args;                                            \
+                                                                         \
+		if (err) {                                               \
+			errno = err;                                     \
+			return -1;                                       \
+		}                                                        \
+		va_start(args, flags);                                   \
+		if (makes(flags))                                        \
+			mode = va_arg(args, mode_t);                     \
+		va_end(args);                                            \
+		return (int)syscall(SYS_openat, dir, path, flags, mode); \
 	}
-	va_start(args, flags);
-	if (makes(flags))
-		mode = va_arg(args, mode_t);
-	va_end(args);
-	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
-}
 
-int openat(int dir, const char *path, int flags, ...)
-{
-	int err = FAILS("openat", EMFILE, ENOMEM);
-	mode_t mode = 0;
-	va_list args;
-
-	if (err) {
-		errno = err;
-		return -1;
-	}
-	va_start(args, flags);
-	if (makes(flags))
-		mode = va_arg(args, mode_t);
-	va_end(args);
-	return (int)syscall(SYS_openat, dir, path, flags, mode);
-}
+OPEN(open, (const char *path, int flags, ...), AT_FDCWD)
+OPEN(openat, (int dir, const char *path, int flags, ...), dir)
 
 int fcntl(int fd, int command, ...)
 {

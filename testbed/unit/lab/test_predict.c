@@ -7,6 +7,40 @@
 #include "compose.h"
 #include "unit/unit.h"
 
+static const uint32_t host[] = { 0, 1, 2 };
+
+/* O = 10, a call takes 2. */
+static struct profile *profile_of_3(double l)
+{
+	struct profile *p = profile_new(3, 3);
+
+	for (uint32_t i = 0; i < 9; i++) {
+		p->o[i] = 10e-6;
+		p->l[i] = l;
+	}
+	for (uint32_t i = 0; i < 3; i++)
+		p->self[i] = 2e-6;
+	return p;
+}
+
+/* What compose_flat predicts, in us. */
+static double us_of(const char *name, const struct profile *p, enum predict_formula formula)
+{
+	struct nbfw_alg alg;
+	struct predict out;
+
+	assert_int_equal(nbfw_alg_parse(name, &alg), 0);
+	assert_int_equal(compose_flat(alg, p, host, 3, formula, &out), 0);
+	return out.all_s * 1e6;
+}
+
+static void takes(const char *name, const struct profile *p, double us)
+{
+	double is = us_of(name, p, PREDICT_FIRST);
+
+	require(fabs(is - us) < 1e-6, "%s: %f", name, is);
+}
+
 /* Computed by hand, step by step: 3 equal members, O = 10, L = 1, a call takes 2. */
 static void test_predicted_by_hand(void **state)
 {
@@ -22,25 +56,11 @@ static void test_predicted_by_hand(void **state)
 		/* one round: the second message leaves 1 later, and is received at once */
 		{ "dissemination:2", 14 },
 	};
-	struct profile *p = profile_new(3, 3);
-	uint32_t host[] = { 0, 1, 2 };
+	struct profile *p = profile_of_3(1e-6);
 
-	for (uint32_t i = 0; i < 9; i++) {
-		p->o[i] = 10e-6;
-		p->l[i] = 1e-6;
-	}
-	for (uint32_t i = 0; i < 3; i++)
-		p->self[i] = 2e-6;
 	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
-		struct nbfw_alg alg;
-		struct predict out;
-
-		assert_int_equal(nbfw_alg_parse(want[i].alg, &alg), 0);
-		assert_int_equal(compose_flat(alg, p, host, 3, PREDICT_FIRST, &out), 0);
-		require(fabs(out.all_s * 1e6 - want[i].us) < 1e-6, "%s: %f", want[i].alg,
-			out.all_s * 1e6);
-		assert_int_equal(compose_flat(alg, p, host, 3, PREDICT_WAITING, &out), 0);
-		assert_true(out.all_s * 1e6 < want[i].us + 1e-6);
+		takes(want[i].alg, p, want[i].us);
+		assert_true(us_of(want[i].alg, p, PREDICT_WAITING) < want[i].us + 1e-6);
 	}
 	profile_free(p);
 }
@@ -59,43 +79,21 @@ static void test_predicted_shared(void **state)
 		/* six sends until 6; the work on the last message is at 16 */
 		{ "dissemination:2", 19 },
 	};
-	struct profile *p = profile_new(3, 3);
-	uint32_t host[] = { 0, 1, 2 };
+	struct profile *p = profile_of_3(2e-6);
 
 	p->processor = calloc(3, sizeof(*p->processor));
-	for (uint32_t i = 0; i < 9; i++) {
-		p->o[i] = 10e-6;
-		p->l[i] = 2e-6;
-	}
-	for (uint32_t i = 0; i < 3; i++)
-		p->self[i] = 2e-6;
-	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
-		struct nbfw_alg alg;
-		struct predict out;
-
-		assert_int_equal(nbfw_alg_parse(want[i].alg, &alg), 0);
-		assert_int_equal(compose_flat(alg, p, host, 3, PREDICT_FIRST, &out), 0);
-		require(fabs(out.all_s * 1e6 - want[i].us) < 1e-6, "%s: %f", want[i].alg,
-			out.all_s * 1e6);
-	}
+	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++)
+		takes(want[i].alg, p, want[i].us);
 	/* A step of 1: entered at 1, 2 and 4; work on messages until 13 and 15, a step until 16,
 	 * sends until 18; 9 pass between; work until 28; a call. */
 	p->step = 1e-6;
-	struct predict with_steps;
-
-	assert_int_equal(compose_flat((struct nbfw_alg){ NBFW_ALG_LINEAR, 0 }, p, host, 3,
-				      PREDICT_FIRST, &with_steps),
-			 0);
-	require(fabs(with_steps.all_s * 1e6 - 30) < 1e-6, "%f", with_steps.all_s * 1e6);
+	takes("linear", p, 30);
 	p->step = 0;
 	/* If each member has its own processor, the result is the same as without shared
 	 * processors: two sends, O, and L for the second message. */
 	for (uint32_t i = 0; i < 3; i++)
 		p->processor[i] = i;
-	assert_int_equal(compose_flat((struct nbfw_alg){ NBFW_ALG_DISSEMINATION, 2 }, p, host, 3,
-				      PREDICT_FIRST, &with_steps),
-			 0);
-	require(fabs(with_steps.all_s * 1e6 - 16) < 1e-6, "%f", with_steps.all_s * 1e6);
+	takes("dissemination:2", p, 16);
 	profile_free(p);
 }
 
