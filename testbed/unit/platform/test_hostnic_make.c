@@ -22,7 +22,6 @@ static bool fails_now(const char *function)
 }
 
 void *__real_calloc(size_t n, size_t size);
-void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_calloc(size_t n, size_t size)
 {
 	blocks += !fails_now("calloc");
@@ -30,7 +29,6 @@ void *__wrap_calloc(size_t n, size_t size)
 }
 
 void __real_free(void *p);
-void __wrap_free(void *p);
 void __wrap_free(void *p)
 {
 	blocks -= p != NULL;
@@ -38,7 +36,6 @@ void __wrap_free(void *p)
 }
 
 int __real_eventfd(unsigned initial, int flags);
-int __wrap_eventfd(unsigned initial, int flags);
 int __wrap_eventfd(unsigned initial, int flags)
 {
 	errno = EMFILE;
@@ -46,14 +43,12 @@ int __wrap_eventfd(unsigned initial, int flags)
 }
 
 int __real_nicd_add(struct nicd *d, const char *name, struct wire_base *wire);
-int __wrap_nicd_add(struct nicd *d, const char *name, struct wire_base *wire);
 int __wrap_nicd_add(struct nicd *d, const char *name, struct wire_base *wire)
 {
 	return fails_now("nicd_add") ? -ENOSPC : __real_nicd_add(d, name, wire);
 }
 
 int __real_control_start(struct nicd *d, const struct control_config *config, struct control **out);
-int __wrap_control_start(struct nicd *d, const struct control_config *config, struct control **out);
 int __wrap_control_start(struct nicd *d, const struct control_config *config, struct control **out)
 {
 	sigset_t set;
@@ -64,14 +59,12 @@ int __wrap_control_start(struct nicd *d, const struct control_config *config, st
 }
 
 int __real_control_admit(struct control *k, int fd);
-int __wrap_control_admit(struct control *k, int fd);
 int __wrap_control_admit(struct control *k, int fd)
 {
 	return fails_now("control_admit") ? -ENFILE : __real_control_admit(k, fd);
 }
 
 int __real_nanosleep(const struct timespec *t, struct timespec *left);
-int __wrap_nanosleep(const struct timespec *t, struct timespec *left);
 int __wrap_nanosleep(const struct timespec *t, struct timespec *left)
 {
 	*naps += t->tv_nsec == PARTING_NAP_NS;
@@ -100,7 +93,6 @@ static void each_step_fails(void **state)
 	struct nbar_hostnic *n = NULL;
 	char text[NBAR_HOSTNIC_TEXT];
 
-	(void)state;
 	for (uint32_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		/* The lowest descriptor is free, too: a NIC may get the number 0. */
 		int in = dup(0), was = (int)unit_descriptors() - 1;
@@ -135,7 +127,6 @@ static void two_users(void **state)
 	char text[NBAR_HOSTNIC_TEXT];
 	int fd, open;
 
-	(void)state;
 	blocks = 0;
 	assert_int_equal(nbar_hostnic.open(NIC, 0, &one, text), -ENOENT);
 	assert_int_equal(nbar_hostnic.open(NIC, 1, &one, text), 0);
@@ -185,7 +176,6 @@ static bool has_socket(uint32_t id)
 
 static void exit_within_the_library(void **state)
 {
-	(void)state;
 	for (int list = 0; list < 2; list++) {
 		int status = -1;
 		pid_t child = fork();

@@ -246,7 +246,6 @@ static void bounds(void **state)
 	};
 	struct trace_log log;
 
-	(void)state;
 	memset(head.nic, 'n', sizeof(head.nic));
 	memset(head.host, 'h', sizeof(head.host));
 	memcpy(bytes, &head, sizeof(head));
@@ -375,7 +374,6 @@ static void chain(void **state)
 {
 	struct trace_set *s = set_new(3);
 
-	(void)state;
 	for (uint32_t l = 0; l < 2; l++) {
 		const uint64_t here = 90000 - 1000u * l, there = here - 1000u * (l + 1);
 
@@ -418,7 +416,6 @@ static void two_groups(void **state)
 	size_t length;
 	FILE *to = open_memstream(&text, &length);
 
-	(void)state;
 	for (uint32_t i = 0; i < 8; i++) {
 		add(s, 0, 1000 + 100 * i * i, i % 4 < 2 ? NBAR_TRACE_START : NBAR_TRACE_COMPLETE,
 		    i / 4 + 1, 0);
@@ -626,17 +623,6 @@ static void drawn_times(void **state)
 		   "]}\n");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(drawn_times),  cmocka_unit_test(ring),
-		cmocka_unit_test(modes),        cmocka_unit_test(beside_a_writer),
-		cmocka_unit_test(broken_files), cmocka_unit_test(a_file_that_is_cut),
-		cmocka_unit_test(bounds),       cmocka_unit_test(chain),
-		cmocka_unit_test(two_groups),   cmocka_unit_test(two_machines),
-		cmocka_unit_test(clocks),       cmocka_unit_test(repeated),
-		cmocka_unit_test(timeline),
-	};
-
-	return cmocka_run_group_tests_name("trace", tests, begin, end);
-}
+UNIT_MAIN(begin, end, UNIT(drawn_times), UNIT(ring), UNIT(modes), UNIT(beside_a_writer),
+	  UNIT(broken_files), UNIT(a_file_that_is_cut), UNIT(bounds), UNIT(chain), UNIT(two_groups),
+	  UNIT(two_machines), UNIT(clocks), UNIT(repeated), UNIT(timeline))

@@ -21,7 +21,6 @@ static enum { NOTHING, WIRE, RANDOM, FRAMES } fails;
 static int blocks;
 
 void *__real_calloc(size_t n, size_t size);
-void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_calloc(size_t n, size_t size)
 {
 	blocks += fails != WIRE;
@@ -29,7 +28,6 @@ void *__wrap_calloc(size_t n, size_t size)
 }
 
 void *__real_aligned_alloc(size_t align, size_t size);
-void *__wrap_aligned_alloc(size_t align, size_t size);
 void *__wrap_aligned_alloc(size_t align, size_t size)
 {
 	blocks += fails != FRAMES;
@@ -37,7 +35,6 @@ void *__wrap_aligned_alloc(size_t align, size_t size)
 }
 
 void __real_free(void *p);
-void __wrap_free(void *p);
 void __wrap_free(void *p)
 {
 	blocks -= p != NULL;
@@ -45,7 +42,6 @@ void __wrap_free(void *p)
 }
 
 ssize_t __real_getrandom(void *p, size_t size, unsigned flags);
-ssize_t __wrap_getrandom(void *p, size_t size, unsigned flags);
 ssize_t __wrap_getrandom(void *p, size_t size, unsigned flags)
 {
 	errno = EAGAIN;
@@ -63,7 +59,6 @@ static int setup(void **state)
 	const struct nbnic_config config = { .pull_ns = NBNIC_PULL_NS_DEFAULT,
 					     .budget_ns = NBNIC_BUDGET_NS_DEFAULT };
 
-	(void)state;
 	for (uint16_t i = 0; i < 3; i++) {
 		assert_int_equal(wire_ring_ops.open("test", NULL, NULL, &end[i].wire), 0);
 		assert_int_equal(
@@ -75,7 +70,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	for (uint32_t i = 0; i < 3; i++)
 		if (end[i].wire)
 			wire_ring_ops.close(end[i].wire);
@@ -102,7 +96,6 @@ static unsigned poll_end(uint32_t i, unsigned budget)
 
 static void each_frame_has_its_nic(void **state)
 {
-	(void)state;
 	assert_true(send_to(0, 1) && send_to(0, 2) && send_to(1, 2) && send_to(2, 2));
 	/* The NIC that is polled serves the others, too, within its budget. */
 	assert_int_equal(poll_end(0, 3), 3);
@@ -116,7 +109,6 @@ static void each_frame_has_its_nic(void **state)
 
 static void full_queue(void **state)
 {
-	(void)state;
 	for (uint32_t i = 0; i < RING_SIZE; i++)
 		assert_true(send_to(0, 1));
 	assert_false(send_to(0, 1));
@@ -142,7 +134,6 @@ static void frames_to_nobody(void **state)
 	const struct nbfw_token t = { .type = NBFW_TOKEN };
 	struct nbnic_addr addr = end[1].wire->addr;
 
-	(void)state;
 	addr.byte[0] ^= 1; /* of another daemon */
 	assert_true(wire_ring_ops.transmit(end[0].wire, &addr, &t));
 	addr.byte[0] ^= 1;
@@ -163,7 +154,6 @@ static void addresses(void **state)
 {
 	char text[16];
 
-	(void)state;
 	wire_ring_ops.show(end[2].wire, &end[1].wire->addr, text, sizeof(text));
 	assert_string_equal(text, end[1].wire->text);
 	assert_string_not_equal(text, end[2].wire->text);
@@ -199,7 +189,6 @@ static void opens_that_fail(void **state)
 	static const int rc[] = { [WIRE] = -ENOMEM, [RANDOM] = -EIO, [FRAMES] = -ENOMEM };
 	struct wire_base *wire = NULL;
 
-	(void)state;
 	for (fails = WIRE; fails <= FRAMES; fails++) {
 		said_begin();
 		assert_int_equal(wire_ring_ops.open("test", NULL, NULL, &wire), rc[fails]);
@@ -213,23 +202,10 @@ static void opens_that_fail(void **state)
 /* The last test. */
 static void nothing_is_left(void **state)
 {
-	(void)state;
 	assert_int_equal(blocks, 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(opens_that_fail),
-		TEST(each_frame_has_its_nic),
-		TEST(full_queue),
-		TEST(frames_to_nobody),
-		TEST(addresses),
-		TEST(starts_anew),
-		cmocka_unit_test(nothing_is_left),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(opens_that_fail), TEST(each_frame_has_its_nic), TEST(full_queue),
+	  TEST(frames_to_nobody), TEST(addresses), TEST(starts_anew), UNIT(nothing_is_left))

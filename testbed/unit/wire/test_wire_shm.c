@@ -72,7 +72,6 @@ static const char *folder_of(void *args, const char *key)
 
 static const char *no_folder(void *args, const char *key)
 {
-	(void)args, (void)key;
 	return NULL;
 }
 
@@ -114,7 +113,6 @@ static struct end a, b;
 
 static int setup(void **state)
 {
-	(void)state;
 	end_open(&a);
 	end_open(&b);
 	return 0;
@@ -122,7 +120,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	shm_close(a.wire);
 	shm_close(b.wire);
 	return 0;
@@ -130,7 +127,6 @@ static int teardown(void **state)
 
 static void goes_round(void **state)
 {
-	(void)state;
 	for (uint32_t i = 0; i < 5 * SLOTS; i++) {
 		assert_true(send_to(&a, &b));
 		assert_true(i % 3 || send_to(&b, &b));
@@ -147,7 +143,6 @@ static void full_peer(void **state)
 {
 	struct end c;
 
-	(void)state;
 	end_open(&c);
 	for (uint32_t i = 0; i < SLOTS; i++)
 		assert_true(send_to(&a, &b));
@@ -171,7 +166,6 @@ static void full_peer(void **state)
 /* A NIC's own ring has room again after a poll: the frame waits. */
 static void full_loopback(void **state)
 {
-	(void)state;
 	for (uint32_t i = 0; i < SLOTS; i++)
 		assert_true(send_to(&b, &b));
 	assert_false(send_to(&b, &b));
@@ -190,7 +184,6 @@ static void dead_sender(void **state)
 	struct slot *s;
 	uint32_t position[3];
 
-	(void)state;
 	for (uint32_t i = 0; i < 3; i++)
 		assert_true(shm_reserve(ring, &position[i]));
 	assert_true(send_to(&a, &b));
@@ -222,7 +215,6 @@ static void nonsense(void **state)
 	struct area *ring = of(&b)->own;
 	uint32_t random = 1;
 
-	(void)state;
 	for (uint32_t round = 0; round < 200; round++) {
 		ring->tail = round % 2 ? random : of(&b)->head + random % (2 * SLOTS);
 		for (uint32_t i = 0; i < SLOTS * sizeof(struct slot) / 4; i++) {
@@ -251,7 +243,6 @@ static void peer_gone(void **state)
 	const char *why = NULL;
 	struct end c;
 
-	(void)state;
 	assert_int_equal(shm_peer_begin(a.wire, &addr, &why), 0);
 	assert_true(send_to(&a, &b));
 	end_open(&c);
@@ -272,7 +263,6 @@ static void cleans(void **state)
 	struct end c;
 	int fd;
 
-	(void)state;
 	name_of(1234, name);
 	fd = openat(of(&a)->dir, name, O_CREAT | O_RDWR, 0600);
 	assert_true(fd >= 0);
@@ -289,7 +279,6 @@ static void mixed_slots(void **state)
 	const uint8_t frame[NBFW_FRAME_SIZE] = { 1, 2, 3, [47] = 4 };
 	struct slot *s;
 
-	(void)state;
 	assert_int_equal(shm_sum_of(UINT64_C(0x1122334455667788), frame, 9), 0xf1259bd6);
 	for (uint32_t i = 0; i < 4; i++) {
 		s = &of(&b)->own->slot[i];
@@ -332,7 +321,6 @@ static void leaves_no_memory(void **state)
 	char name[32];
 	struct end c;
 
-	(void)state;
 	name_of(other, name);
 	memcpy(addr.byte, &other, sizeof(other));
 	assert_int_equal(shm_peer_begin(a.wire, &addr, &why), -ENOENT);
@@ -381,7 +369,6 @@ static void answers(void **state)
 	struct nbnic_addr to = { { 0 } };
 	char text[sizeof(b.wire->text)];
 
-	(void)state;
 	b.nic.ops = &ops;
 	b.nic.ctx = &to;
 	assert_true(shm_transmit(a.wire, &b.wire->addr, &pull));
@@ -398,7 +385,6 @@ static void one_place(void **state)
 	uint64_t id[PROBES + 1];
 	char name[32];
 
-	(void)state;
 	for (uint32_t i = 0; i <= PROBES; i++) {
 		struct area *ring;
 		int fd;
@@ -440,7 +426,6 @@ static void refuses(void **state)
 {
 	const char last = folder[sizeof(folder) - 3];
 
-	(void)state;
 	for (mode_t bit = 01; bit < 0100; bit <<= 1) {
 		assert_int_equal(chmod(folder, 0700 | bit), 0);
 		assert_non_null(strstr(refused(-EPERM), "nic n3: dir=/tmp/nbar-shm-"));
@@ -474,7 +459,6 @@ static void each_call_fails(void **state)
 	const int memory = (int)mapped(), held = blocks;
 	char otherwise[64];
 
-	(void)state;
 	for (uint32_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		int in = dup(0), was = (int)unit_descriptors() - 1;
 
