@@ -38,7 +38,6 @@ static bool wire_lend(struct wire_base *base, const struct nbnic_group *g,
 	uint32_t index = g->handle & 0xffff;
 	struct lent *l = &lent[index];
 
-	(void)base;
 	assert_in_range(index, 0, LENT_MAX - 1);
 	assert_null(l->g);
 	if (wire.refuses)
@@ -56,7 +55,6 @@ static bool wire_take(struct wire_base *base, struct nbnic_group *g, struct wire
 {
 	struct lent *l = &lent[g->handle & 0xffff];
 
-	(void)base;
 	assert_ptr_equal(l->g, g);
 	if (!wire.keeps) {
 		memcpy(g->state, l->state, nbfw_state_size(g->plan));
@@ -69,14 +67,12 @@ static bool wire_take(struct wire_base *base, struct nbnic_group *g, struct wire
 
 static struct nbar_completion *wire_port_begin(struct wire_base *base, uint32_t port)
 {
-	(void)base, (void)port;
 	wire.begun++;
 	return wire.place;
 }
 
 static void wire_port_end(struct wire_base *base, uint32_t port)
 {
-	(void)base, (void)port;
 	wire.ended++;
 }
 
@@ -126,7 +122,6 @@ static unsigned wire_poll(struct wire_base *base, struct nbnic *nic, uint64_t no
 {
 	unsigned n = 0;
 
-	(void)base;
 	for (uint32_t i = 0; i < LENT_MAX; i++) {
 		if (!lent[i].wanted)
 			continue;
@@ -650,7 +645,6 @@ static void every_cell_has_its_look(void **state)
  * host has seen complete stay so. */
 static void a_lost_state_fails_the_group(void **state)
 {
-	(void)state;
 	pair_open();
 	passes(1);
 	for (uint32_t n = 0; n < 2; n++) {
@@ -676,7 +670,6 @@ static void nothing_wakes_a_nic_that_lends_all(void **state)
 {
 	const struct wire_ops others = { .poll = wire_poll, .transmit = loop_transmit };
 
-	(void)state;
 	assert_true(nbnic_device_lends_all(&w.device));
 	wire.refuses = true;
 	pair_open();
@@ -763,7 +756,6 @@ static void on_exclusive(void *ctx, nbnic_fn *fn, void *arg)
 {
 	const uint32_t before = wire.takes;
 
-	(void)ctx;
 	fn(arg, w.now);
 	if (wire.takes - before > takes_most)
 		takes_most = wire.takes - before;
@@ -794,7 +786,6 @@ static uint32_t noted;
 
 static void on_trace(void *ctx, const struct nbar_trace_event *e)
 {
-	(void)ctx, (void)e;
 	noted++;
 }
 
@@ -855,30 +846,13 @@ static void completions_may_lie_elsewhere(void **state)
 	nbnic_client_end(&other, NBAR_STATUS_CLOSED);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		LEND_TEST(a_wire_runs_barriers),
-		LEND_TEST(what_the_wire_counts_is_added),
-		LEND_TEST(busy_groups_are_not_lent),
-		LEND_TEST(failed_groups_are_not_lent),
-		LEND_TEST(a_deadline_is_kept_without_progress),
-		LEND_TEST(a_step_is_progress),
-		LEND_TEST(a_wanted_group_times_out),
-		LEND_TEST(a_pull_is_answered_by_the_state_of_now),
-		LEND_TEST(sleepers_are_woken),
-		LEND_TEST(posts_are_not_missed),
-		LEND_TEST(looks_take_no_more_than_they_must),
-		LEND_TEST(every_cell_has_its_look),
-		LEND_TEST(a_lost_state_fails_the_group),
-		LEND_TEST(nothing_wakes_a_nic_that_lends_all),
-		LEND_TEST(lent_groups_may_end),
-		LEND_TEST(failures_reach_lent_groups),
-		LEND_TEST(statistics_are_of_now),
-		LEND_TEST(groups_come_back_a_few_at_a_time),
-		LEND_TEST(a_traced_nic_lends_nothing),
-		LEND_TEST(completions_may_lie_elsewhere),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, LEND_TEST(a_wire_runs_barriers), LEND_TEST(what_the_wire_counts_is_added),
+	  LEND_TEST(busy_groups_are_not_lent), LEND_TEST(failed_groups_are_not_lent),
+	  LEND_TEST(a_deadline_is_kept_without_progress), LEND_TEST(a_step_is_progress),
+	  LEND_TEST(a_wanted_group_times_out), LEND_TEST(a_pull_is_answered_by_the_state_of_now),
+	  LEND_TEST(sleepers_are_woken), LEND_TEST(posts_are_not_missed),
+	  LEND_TEST(looks_take_no_more_than_they_must), LEND_TEST(every_cell_has_its_look),
+	  LEND_TEST(a_lost_state_fails_the_group), LEND_TEST(nothing_wakes_a_nic_that_lends_all),
+	  LEND_TEST(lent_groups_may_end), LEND_TEST(failures_reach_lent_groups),
+	  LEND_TEST(statistics_are_of_now), LEND_TEST(groups_come_back_a_few_at_a_time),
+	  LEND_TEST(a_traced_nic_lends_nothing), LEND_TEST(completions_may_lie_elsewhere))

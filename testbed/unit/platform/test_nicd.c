@@ -3,9 +3,8 @@
  * test_nicd.c - the NICs of a daemon without their passes: when the polling thread yields, sleeps,
  * and for how long; how it ends; pages of ports, and what a failed call leaves behind.
  */
-#include "unit/unit.h"
+#include "calls.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -30,8 +29,7 @@ static uint64_t slept_ns, slept_at; /* the last sleep */
 static uint32_t passes_at_sleep;
 static void (*at_sleep)(void);
 static uint32_t passes_end; /* after so many, the thread is stopped */
-static uint32_t calls, fail_at;
-static int64_t blocks, pages;
+static int64_t pages;
 
 static uint32_t number_of(const struct nbnic_device *device)
 {
@@ -76,7 +74,6 @@ void __wrap_nbnic_device_ask_kicks(struct nbnic_device *device, bool wanted)
 
 void __wrap_nbnic_device_stop(struct nbnic_device *device, uint64_t at)
 {
-	(void)at;
 	nstop[number_of(device)]++;
 }
 
@@ -106,30 +103,6 @@ void __wrap_trace_ring_note(struct trace_ring *t, const struct nbar_trace_event 
 	noted[0] = t;
 	noted[1] = e;
 	noted_at = at;
-}
-
-static bool call_fails(int error)
-{
-	if (++calls != fail_at)
-		return false;
-	errno = error;
-	return true;
-}
-
-void *__real_calloc(size_t n, size_t size);
-void *__wrap_calloc(size_t n, size_t size)
-{
-	void *block = call_fails(ENOMEM) ? NULL : __real_calloc(n, size);
-
-	blocks += block != NULL;
-	return block;
-}
-
-void __real_free(void *block);
-void __wrap_free(void *block)
-{
-	blocks -= block != NULL;
-	__real_free(block);
 }
 
 int __real_memfd_create(const char *name, unsigned flags);
@@ -179,7 +152,6 @@ int __wrap_eventfd(unsigned n, int flags)
 
 static void wire_close(struct wire_base *w)
 {
-	(void)w;
 	nclosed++;
 }
 
@@ -190,7 +162,6 @@ static int wire_wakes(const struct wire_base *w)
 
 static bool wire_lend(struct wire_base *w, const struct nbnic_group *g, const struct wire_lend *how)
 {
-	(void)w, (void)g, (void)how;
 	return false;
 }
 
@@ -346,7 +317,6 @@ static void when_it_sleeps(void **state)
 /* The thread sleeps at once if the wires run the barriers of all groups of all NICs. */
 static void when_it_sleeps_at_once(void **state)
 {
-	(void)state;
 	for (uint32_t i = 0; i < 3; i++) {
 		nics(2, 2);
 		wire[0].ops = &ops_that_lend;
@@ -373,7 +343,6 @@ static void looks_before_it_sleeps(void **state)
 		    { { NBNIC_GROUPS_MAX, 1 }, NBNIC_GROUPS_MAX / NBNIC_SCAN_CELLS } };
 	static struct nbnic_port port[2];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
 		for (uint32_t n = 0; n < 2; n++) {
 			struct nbnic_device *device;
@@ -670,26 +639,9 @@ static void descriptor_0_is_one_like_others(void **state)
 	close(in);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_set_of_nics),
-		cmocka_unit_test(what_it_does_without_work),
-		cmocka_unit_test(when_it_sleeps),
-		cmocka_unit_test(when_it_sleeps_at_once),
-		cmocka_unit_test(looks_before_it_sleeps),
-		cmocka_unit_test(it_sleeps_again),
-		cmocka_unit_test(how_long_it_sleeps),
-		cmocka_unit_test(naps_grow),
-		cmocka_unit_test(it_does_not_oversleep),
-		cmocka_unit_test(how_it_ends),
-		cmocka_unit_test(passes_of_a_call),
-		cmocka_unit_test(pages_of_ports),
-		cmocka_unit_test(a_page_that_cannot_be_made),
-		cmocka_unit_test(what_a_nic_asks_of_its_daemon),
-		cmocka_unit_test(events_of_a_traced_nic),
-		cmocka_unit_test(descriptor_0_is_one_like_others),
-	};
-
-	return cmocka_run_group_tests_name("nicd", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(a_set_of_nics), UNIT(what_it_does_without_work), UNIT(when_it_sleeps),
+	  UNIT(when_it_sleeps_at_once), UNIT(looks_before_it_sleeps), UNIT(it_sleeps_again),
+	  UNIT(how_long_it_sleeps), UNIT(naps_grow), UNIT(it_does_not_oversleep), UNIT(how_it_ends),
+	  UNIT(passes_of_a_call), UNIT(pages_of_ports), UNIT(a_page_that_cannot_be_made),
+	  UNIT(what_a_nic_asks_of_its_daemon), UNIT(events_of_a_traced_nic),
+	  UNIT(descriptor_0_is_one_like_others))

@@ -287,7 +287,6 @@ static void facts_of_an_empty_machine(void **state)
 static int error_of_ioctl;
 static char asked_of[IFNAMSIZ];
 
-int __wrap_ioctl(int fd, unsigned long request, struct ifreq *r);
 int __wrap_ioctl(int fd, unsigned long request, struct ifreq *r)
 {
 	struct ethtool_coalesce *c = (void *)r->ifr_data;
@@ -303,7 +302,6 @@ static void facts_of_a_device(void **state)
 {
 	struct doctor_link l = { .name = "eth2" };
 
-	(void)state;
 	doctor_look_link(&l);
 	assert_int_equal(l.rx_usecs, 8);
 	assert_string_equal(asked_of, "eth2");
