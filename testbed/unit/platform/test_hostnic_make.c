@@ -203,7 +203,6 @@ static void fork_beside_a_nic_that_ends(void **state)
 	int status = -1;
 	pid_t child;
 
-	(void)state;
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(nbar_hostnic.open(i ? NIC : NIC ",name=two", 1, &n[i], text), 0);
 	pthread_mutex_lock(&all.lock);

@@ -343,7 +343,6 @@ static void forked(void **state)
 	pid_t child = fork();
 	int status;
 
-	(void)state;
 	if (child == 0) {
 		int before = (int)unit_descriptors();
 
