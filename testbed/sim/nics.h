@@ -7,8 +7,8 @@
 
 #include "sim.h"
 
-/* alg: the algorithm of the plans; of another name, hosts upload the plans. pass: time of a poll pass
- * without frames. */
+/* alg: the algorithm of the plans; of another name, hosts upload the plans. pass: time of a poll
+ * pass without frames. */
 void sim_nics_run(const struct sim_setup *setup, const char *alg, sim_time pass,
 		  struct sim_report *out);
 
