@@ -29,10 +29,11 @@ GLUE_OBJ := $(patsubst %,$(BUILD)/glue/mpi-glue/%.o,barrier comm config exchange
                        post tuned wait)
 MPICH_OBJ := $(patsubst %,$(BUILD)/mpich/mpi-glue/%.o,pmpi pmpi_exchange pmpi_f08 pmpi_request)
 
-# libnbar goes in, and its names stay in: an application may have one of its own.
+# libnbar goes in, and its names stay in: an application may have one of its own. Names are looked up
+# when the MPI loads it, and not within the first barriers (-z now).
 $(BUILD)/libnbar-mpi-mpich.so: $(MPICH_OBJ) $(GLUE_OBJ) $(BUILD)/libnbar.a mpi-glue/pmpi.map
 	$(call say,LD,$@)
-	$(Q)$(CC) -shared $(ALL_LDFLAGS) -Wl,-soname,$(@F) -Wl,--version-script=mpi-glue/pmpi.map \
+	$(Q)$(CC) -shared $(ALL_LDFLAGS) -Wl,-z,now,-soname,$(@F) -Wl,--version-script=mpi-glue/pmpi.map \
 		$(filter %.o,$^) $(filter %.a,$^) -o $@ $(MPICH_LIBS) -lpthread -ldl
 
 # The component. Open MPI's own names are there when it loads it.
@@ -42,7 +43,7 @@ COMPONENT := $(BUILD)/components/mca_coll_nbar.so
 $(COMPONENT): $(OMPI_OBJ) $(GLUE_OBJ) $(BUILD)/libnbar.a mpi-glue/ompi/coll_nbar.map
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) -shared $(ALL_LDFLAGS) -Wl,--version-script=mpi-glue/ompi/coll_nbar.map \
+	$(Q)$(CC) -shared $(ALL_LDFLAGS) -Wl,-z,now,--version-script=mpi-glue/ompi/coll_nbar.map \
 		$(filter %.o,$^) $(filter %.a,$^) -o $@ $(OPENMPI_LIBS) -lopen-pal -lpthread
 
 # Some packages of Open MPI (Debian 13) lack headers of its own that a component needs.

@@ -394,6 +394,7 @@ static void pmpi_configure(void)
 static int pmpi_begin(int rc)
 {
 	struct nbmpi_node self, *node;
+	struct nbmpi_comm *c;
 	int rank;
 
 	if (rc != MPI_SUCCESS)
@@ -428,7 +429,7 @@ static int pmpi_begin(int rc)
 	world.tags = tag_bits();
 	nbmpi_start(&start);
 	world.ready = true;
-	return MPI_SUCCESS;
+	return comm_of(MPI_COMM_WORLD, &c); /* here, not in the first barrier */
 }
 
 int MPI_Init(int *argc, char ***argv)

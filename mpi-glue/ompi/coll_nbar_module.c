@@ -361,6 +361,24 @@ struct nbmpi_comm *coll_nbar_comm_find(ompi_communicator_t *comm)
 	return __atomic_load_n(&module->comm, __ATOMIC_ACQUIRE); /* pairs with comm_of */
 }
 
+/* Does in MPI_Init what would make the first barriers several times as long: makes the state of
+ * MPI_COMM_WORLD, and looks up the records that the votes of its set-up need, those of this host
+ * and of the neighbours of this rank in the tree of nbmpi_tree_sum. */
+static void module_prepare(mca_coll_nbar_module_t *module, ompi_communicator_t *comm)
+{
+	uint32_t rank = (uint32_t)ompi_comm_rank(comm), size = (uint32_t)ompi_comm_size(comm), n;
+	enum nbmpi_why why;
+
+	module_comm_of(module, comm);
+	free(coll_mates(comm, &n, &why));
+	for (uint32_t step = 1; step < size; step *= 2) {
+		if ((rank ^ step) < size)
+			meet(comm, rank ^ step);
+		if (rank & step)
+			break;
+	}
+}
+
 /* Keeps the functions that would run without this component: they stay loaded while the component
  * may call them. */
 static int module_enable(mca_coll_base_module_t *base, ompi_communicator_t *comm)
@@ -375,6 +393,8 @@ static int module_enable(mca_coll_base_module_t *base, ompi_communicator_t *comm
 	module->ibarrier_module = comm->c_coll->coll_ibarrier_module;
 	OBJ_RETAIN(module->barrier_module);
 	OBJ_RETAIN(module->ibarrier_module);
+	if (comm == MPI_COMM_WORLD)
+		module_prepare(module, comm);
 	return OMPI_SUCCESS;
 }
 

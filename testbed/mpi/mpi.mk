@@ -7,7 +7,7 @@ $(BUILD)/mpi-oracle.%: $(ORACLE_SRC) testbed/mpi/oracle.h testbed/mpi/oracle_pre
 	$(call say,MPICC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(MPICC_$*) -std=c11 -D_GNU_SOURCE $(WARN) -Wno-stringop-overflow \
-		$(CFLAGS) $(filter %.c,$^) -o $@ -lpthread -ldl
+		$(CFLAGS) $(filter %.c,$^) -o $@ -rdynamic -lpthread -ldl
 STANDARD_SRC := $(wildcard testbed/mpi/standard*.c) testbed/mpi/oracle_counters.c
 MPI_STANDARD := $(CLUSTER_MPI:%=$(BUILD)/mpi-standard.%)
 $(BUILD)/mpi-standard.%: $(STANDARD_SRC) testbed/mpi/oracle.h testbed/mpi/extensions.h testbed/mpi/standard.h

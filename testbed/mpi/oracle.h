@@ -22,6 +22,7 @@ struct oracle {
 	uint64_t *entered; /* [LANES][size], eight words each: one cache line per rank */
 	uint64_t bad;      /* errors that this rank has seen */
 	uint32_t random;   /* state of oracle_random, the same on all ranks */
+	uint64_t records;  /* records of nbar's component that it has fetched since MPI_Init */
 };
 extern struct oracle oracle;
 
@@ -62,6 +63,7 @@ void test_alive(int n);
 void test_pairs(int n);
 void test_short(int n);
 void test_cost(int n);
+void test_records(int n);
 void test_freed(int n);
 void test_order(int n);
 void test_rendezvous(int n);

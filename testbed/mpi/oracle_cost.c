@@ -6,8 +6,10 @@
  * Measures with nbar and without in turns, in one run, and takes medians; so other programs disturb
  * both alike. Prints the times. A test fails only if barriers did not run as the comparison needs.
  */
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "oracle_predict.h"
 
@@ -157,4 +159,31 @@ void test_cost(int n)
 		MPI_Info_free(&info[i]);
 	MPI_Comm_free(&off);
 	MPI_Comm_free(&on);
+}
+
+/* --- records --------------------------------------------------------------------------------- */
+
+/* Open MPI calls this function in place of PMIx's own. */
+int PMIx_Get(const void *proc, const char *key, const void *info, size_t n, void **value);
+int PMIx_Get(const void *proc, const char *key, const void *info, size_t n, void **value)
+{
+	static int (*get)(const void *, const char *, const void *, size_t, void **);
+
+	if (!get)
+		*(void **)&get = dlsym(dlopen("libpmix.so.2", RTLD_LAZY), "PMIx_Get");
+	oracle.records += key && strstr(key, "nbar");
+	return get(proc, key, info, n, value);
+}
+
+/* The oracle has settled MPI_COMM_WORLD, and this test its duplicate. */
+void test_records(int n)
+{
+	MPI_Comm dup;
+
+	(void)n;
+	oracle_want(oracle.records == 0, "records looked up after MPI_Init:", oracle.records);
+	MPI_Comm_dup(MPI_COMM_WORLD, &dup);
+	oracle_settle(dup);
+	MPI_Comm_free(&dup);
+	oracle_want(oracle.records == 0, "and by a duplicate:", oracle.records);
 }

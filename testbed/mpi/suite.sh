@@ -32,7 +32,7 @@ told() {
 one_a_host() {
 	oracle "4 hosts" 4 nic $basic $comms $going late short="$(few 100)"
 	report "4 hosts" ranks 4 $one_sided -- -s "$work/share.4" one-sided
-	[ $mpi != openmpi ] || oracle "4 hosts" 4 nic last=200
+	[ $mpi != openmpi ] || oracle "4 hosts" 4 nic records last=200
 	oracle "4 hosts, threads" 4 nic threads="$(few 100)"
 	export NBAR_MPI_WAIT=block OMPI_MCA_coll_nbar_wait=block
 	oracle "4 hosts, block" 4 nic idle blocking=500
