@@ -150,9 +150,8 @@ static void idle_clients_of_one_user(pid_t pid)
 }
 
 /* Requests of two users wait while the daemon is stopped. The numbers of the ports that the users
- * get show in which order the daemon served the requests. flood: the crowd connects while the
- * daemon is stopped, too, and fills the queue in front of the other user. */
-static void turns_of_users(pid_t pid, bool flood)
+ * get show in which order the daemon served the requests. */
+static void turns_of_users(pid_t pid)
 {
 	const struct {
 		struct nbar_request head;
@@ -167,30 +166,20 @@ static void turns_of_users(pid_t pid, bool flood)
 	int n = 0;
 
 	files_of(pid, 4096);
-	bool ready = flood || (dial_as(&mine, 0, "n1") && ask_stat(&mine) == 0);
+	bool ready = dial_as(&mine, 0, "n1") && ask_stat(&mine) == 0;
 
-	if (flood) {
-		kill(pid, SIGSTOP);
-		waitpid(pid, NULL, WUNTRACED);
-	}
-	while (n < CROWD && dial_as(&taken[n], STRANGER, "n1") &&
-	       (flood || ask_stat(&taken[n]) == 0))
+	while (n < CROWD && dial_as(&taken[n], STRANGER, "n1") && ask_stat(&taken[n]) == 0)
 		n++;
-	if (flood) {
-		ready = dial_as(&mine, 0, "n1");
-	} else {
-		kill(pid, SIGSTOP);
-		waitpid(pid, NULL, WUNTRACED);
-	}
+	kill(pid, SIGSTOP);
+	waitpid(pid, NULL, WUNTRACED);
 	for (int i = 0; i < n; i++)
 		ready &= raw_say(&taken[i], &ask, sizeof(ask)) == 0;
 	ready &= raw_say(&mine, &ask, sizeof(ask)) == 0;
 	kill(pid, SIGCONT);
 	ready &= raw_hear(&mine) == 0;
 	memcpy(&port, mine.reply.body, sizeof(port));
-	ok(ready && n == CROWD && port < (flood ? 12 : 4),
-	   "%d %s of one user wait; another user is served after %u of them", n,
-	   flood ? "connections" : "requests", port);
+	ok(ready && n == CROWD && port < 4,
+	   "%d requests of one user wait; another user is served after %u of them", n, port);
 	raw_close(&mine);
 	close_all(n);
 	ok(no_ports("n1"), "all ports are given back");
@@ -272,8 +261,7 @@ static void shares(void)
 		return;
 	descriptors_of_one_user(pid);
 	idle_clients_of_one_user(pid);
-	turns_of_users(pid, false);
-	turns_of_users(pid, true);
+	turns_of_users(pid);
 	ends_well(pid);
 }
 
