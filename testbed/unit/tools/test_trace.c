@@ -361,6 +361,7 @@ static void repeated(void **state)
 	add(s, 0, 1100, NBAR_TRACE_OUT, 1, 1);
 	add(s, 1, 1150, NBAR_TRACE_IN, 1, 1);
 	add(s, 1, 1160, NBAR_TRACE_IN, 2, 1); /* the event of its sender is overwritten */
+	add(s, 1, 1170, NBAR_TRACE_IN, 1, 1); /* the wire has doubled the frame */
 	assert_int_equal(trace_match(s), 0);
 	assert_int_equal(s->nframe, 1);
 	assert_int_equal(s->frame[0].out, 1);
