@@ -23,9 +23,9 @@ static struct ibv_device device[2] = { { .name = "mlx0" }, { .name = "rxe0" } };
 static struct ibv_device *list[] = { &device[0], &device[1], NULL };
 static struct ibv_context context[2];
 static struct ibv_pd pd;
-static struct ibv_mr mr[2];
-static struct ibv_cq cq[2];
-static struct ibv_qp qp;
+static struct ibv_mr mr[4];
+static struct ibv_cq cq[3];
+static struct ibv_qp qp[2]; /* of datagrams, and of a connection */
 
 static struct {
 	const char *fails; /* this call, ... */
@@ -33,8 +33,13 @@ static struct {
 	int error;
 	int ndevice, ngid;
 	int live; /* objects */
-	int nmr, ncq, nreceive, nmodify;
+	int nmr, ncq, nqp, nreceive, nmodify;
 	uint32_t inlined;
+	/* Of the connection. */
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr modified[8];
+	int mask[8], nchange;
+	uint32_t vendor;
 } fake;
 
 static bool fails(const char *call)
@@ -66,9 +71,16 @@ const char *ibv_get_device_name(struct ibv_device *d)
 static int post_recv(struct ibv_qp *q, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
 	(void)bad;
-	assert_ptr_equal(q, &qp);
+	assert_ptr_equal(q, &qp[0]);
 	assert_int_equal(wr->sg_list->lkey, 40);
 	fake.nreceive++;
+	return 0;
+}
+
+static int poll_cq(struct ibv_cq *q, int n, struct ibv_wc *wc)
+{
+	(void)wc;
+	assert_true(q == &cq[2] && n == 1);
 	return 0;
 }
 
@@ -82,6 +94,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *d)
 				   .cmd_fd = eventfd(0, 0),
 				   .async_fd = eventfd(0, 0) };
 	c->ops.post_recv = post_recv;
+	c->ops.poll_cq = poll_cq;
 	fake.live++;
 	return c;
 }
@@ -96,7 +109,8 @@ int ibv_close_device(struct ibv_context *c)
 
 int ibv_query_device(struct ibv_context *c, struct ibv_device_attr *attr)
 {
-	*attr = (struct ibv_device_attr){ .phys_port_cnt = c == &context[0] ? 1 : 2 };
+	*attr = (struct ibv_device_attr){ .phys_port_cnt = c == &context[0] ? 1 : 2,
+					  .vendor_id = fake.vendor };
 	return fails("query") ? EIO : 0;
 }
 
@@ -167,20 +181,25 @@ int ibv_dealloc_pd(struct ibv_pd *p)
 #undef ibv_reg_mr
 struct ibv_mr *ibv_reg_mr(struct ibv_pd *p, void *at, size_t length, int access)
 {
-	const size_t want = fake.nmr ? VERBS_SENDS * VERBS_INLINE : VERBS_RECVS * VERBS_ROOM;
+	/* Memory of received datagrams, of datagrams to send; slots of a connection, writes. */
+	static const size_t lengths[] = { 512 * 128, 128 * 64, 64 * 64, 64 * 64 };
+	static const int accesses[] = { IBV_ACCESS_LOCAL_WRITE, 0,
+					IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE, 0 };
 
-	assert_true(p == &pd && (uintptr_t)at % 4096 == 0 && length == want);
-	assert_int_equal(access, fake.nmr ? 0 : IBV_ACCESS_LOCAL_WRITE);
 	if (fails("mr"))
 		return NULL;
+	while (fake.nmr < 4 && (length != lengths[fake.nmr] || access != accesses[fake.nmr]))
+		fake.nmr++;
+	assert_true(p == &pd && (uintptr_t)at % 4096 == 0 && fake.nmr < 4);
 	fake.live++;
 	mr[fake.nmr].lkey = 40 + (uint32_t)fake.nmr;
+	mr[fake.nmr].rkey = 50 + (uint32_t)fake.nmr;
 	return &mr[fake.nmr++];
 }
 
 int ibv_dereg_mr(struct ibv_mr *m)
 {
-	assert_true(m == &mr[0] || m == &mr[1]);
+	assert_true(m >= mr && m < mr + 4);
 	fake.live--;
 	return 0;
 }
@@ -188,38 +207,46 @@ int ibv_dereg_mr(struct ibv_mr *m)
 struct ibv_cq *ibv_create_cq(struct ibv_context *c, int n, void *arg,
 			     struct ibv_comp_channel *channel, int vector)
 {
-	assert_true(c == &context[1] && n == 512 && !arg && !channel && vector == 0);
+	assert_true(c == &context[1] && n == (fake.ncq < 2 ? 512 : 256) && !arg && !channel &&
+		    vector == 0);
 	if (fails("cq"))
 		return NULL;
 	fake.live++;
+	cq[fake.ncq].context = c;
 	return &cq[fake.ncq++];
 }
 
 int ibv_destroy_cq(struct ibv_cq *q)
 {
-	assert_true(q == &cq[0] || q == &cq[1]);
+	fake.ncq -= q == &cq[2]; /* another connection may take it */
+	fake.nmr = fake.ncq > 1 ? 2 : fake.nmr;
+	assert_true(q >= cq && q < cq + 3);
 	fake.live--;
 	return 0;
 }
 
 struct ibv_qp *ibv_create_qp(struct ibv_pd *p, struct ibv_qp_init_attr *init)
 {
-	assert_true(p == &pd && init->recv_cq == &cq[0] && init->send_cq == &cq[1]);
-	assert_true(init->qp_type == IBV_QPT_UD && init->cap.max_send_wr == 128 &&
-		    init->cap.max_recv_wr == 512 && init->cap.max_send_sge == 1 &&
-		    init->cap.max_recv_sge == 1);
+	assert_true(p == &pd);
+	if (fake.nqp)
+		fake.init = *init;
+	else
+		assert_true(init->recv_cq == &cq[0] && init->send_cq == &cq[1] &&
+			    init->qp_type == IBV_QPT_UD && init->cap.max_send_wr == 128 &&
+			    init->cap.max_recv_wr == 512 && init->cap.max_send_sge == 1 &&
+			    init->cap.max_recv_sge == 1);
 	fake.inlined = init->cap.max_inline_data;
 	if (fails("qp"))
 		return NULL;
 	fake.live++;
-	qp.qp_num = 1234;
-	qp.context = &context[1];
-	return &qp;
+	qp[fake.nqp].qp_num = 1234 + (uint32_t)fake.nqp;
+	qp[fake.nqp].context = &context[1];
+	return &qp[fake.nqp++];
 }
 
 int ibv_destroy_qp(struct ibv_qp *q)
 {
-	assert_ptr_equal(q, &qp);
+	assert_true(q == &qp[--fake.nqp]);
 	fake.live--;
 	return 0;
 }
@@ -228,10 +255,14 @@ int ibv_modify_qp(struct ibv_qp *q, struct ibv_qp_attr *attr, int mask)
 {
 	static const enum ibv_qp_state order[] = { IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS };
 
-	(void)mask;
-	assert_ptr_equal(q, &qp);
-	assert_int_equal(attr->qp_state, order[fake.nmodify++]);
-	assert_int_equal(attr->port_num, 2);
+	if (q == &qp[1]) {
+		fake.modified[fake.nchange] = *attr;
+		fake.mask[fake.nchange++] = mask;
+	} else {
+		assert_ptr_equal(q, &qp[0]);
+		assert_int_equal(attr->qp_state, order[fake.nmodify++]);
+		assert_int_equal(attr->port_num, 2);
+	}
 	return fails("modify") ? -1 : 0;
 }
 
@@ -261,7 +292,7 @@ static int open_wire(const char *options)
 	struct wire_base *base = NULL;
 	int rc;
 
-	fake.nmr = fake.ncq = fake.nreceive = fake.nmodify = 0;
+	fake.nmr = fake.ncq = fake.nqp = fake.nreceive = fake.nmodify = fake.nchange = 0;
 	rc = wire_verbs_ops.open("n7", option_of, (void *)(uintptr_t)options, &base);
 	w = (struct verbs_wire *)base;
 	return rc;
@@ -412,6 +443,13 @@ static void calls_that_fail(void **state)
 		  -EIO },
 		{ "qp", 0, EIO, "inline=no", "cannot make a queue pair: Input/output error\n",
 		  -EIO },
+		{ "mr", 1, EIO, "mode=write-rc", "a reliable connection (mode=ud does without): In",
+		  -EIO },
+		{ "mr", 3, EIO, "mode=write-uc,inline=no",
+		  "an unreliable connection (mode=write-rc has", -EIO },
+		{ "cq", 2, EIO, "mode=write-rc", "cannot make a reliable connection", -EIO },
+		{ "qp", 1, EIO, "mode=write-rc", "cannot make a reliable connection", -EIO },
+		{ "modify", 3, EIO, "mode=write-rc", "cannot make a reliable connection", -EIO },
 		{ "modify", 0, EIO, "", "cannot make the queue pair ready: Input/output", -EIO },
 		{ "modify", 1, EIO, "", "cannot make the queue pair ready: Input/output", -EIO },
 		{ "modify", 2, EPERM, "", "cannot make the queue pair ready: Operation not",
@@ -427,9 +465,120 @@ static void calls_that_fail(void **state)
 	}
 }
 
+static void call_now(struct wire_base *base, void (*fn)(void *arg, uint64_t now), void *arg)
+{
+	(void)base;
+	fn(arg, 9);
+}
+
+/* What a connection asks of the device. */
+static void connects(const char *options, bool reliable, bool copies)
+{
+	const struct verbs_addr to = { .gid = { 1, 2, [15] = 3 }, .qpn = 77, .lid = 0x1234 };
+	struct verbs_peer peer = { .qpn = 77 };
+	struct verbs_connection *l;
+	const struct ibv_qp_attr *a = fake.modified;
+	const char *says;
+
+	assert_int_equal(open_wire(options), 0);
+	w->base.call = call_now;
+	fake.nchange = 0;
+	peer.connection = l = verbs_connection_make(w);
+	assert_non_null(l);
+	memcpy(peer.addr.byte, &to, sizeof(to));
+	assert_true(fake.init.qp_type == (reliable ? IBV_QPT_RC : IBV_QPT_UC) &&
+		    fake.init.send_cq == &cq[2] && fake.init.recv_cq == &cq[2] &&
+		    fake.init.cap.max_send_wr == 64 && fake.init.cap.max_recv_wr == 1 &&
+		    fake.init.cap.max_inline_data == (copies ? 0 : 64));
+	assert_true(l->mine.qpn == 1235 && l->mine.rkey == 52 && l->mine.psn < 1 << 24 &&
+		    l->mine.slot == (uintptr_t)l->slot && !l->out.room == !copies);
+	assert_true(a[0].qp_state == IBV_QPS_INIT && a[0].port_num == 2 &&
+		    a[0].qp_access_flags == IBV_ACCESS_REMOTE_WRITE);
+	/* It waits for the other end, then it is open. */
+	l->posted = l->done = l->written = l->seen = 5;
+	l->handshake_at = l->handshake_ns = 6;
+	l->taken = true;
+	verbs_connection_connect(w, &peer);
+	assert_true(fake.nchange == 1 && l->state == VERBS_CONNECTION_IDLE && !l->taken);
+	assert_int_equal(l->posted | l->done | l->written | l->seen, 0);
+	assert_int_equal(l->handshake_at | l->handshake_ns, 0);
+	l->its = (struct verbs_end){ .qpn = 88, .psn = 99 };
+	verbs_connection_connect(w, &peer);
+	assert_true(fake.nchange == 3 && l->state == VERBS_CONNECTION_OPEN);
+	assert_true(a[1].qp_state == IBV_QPS_RTR && a[1].path_mtu == IBV_MTU_1024 &&
+		    a[1].dest_qp_num == 88 && a[1].rq_psn == 99 && a[1].max_dest_rd_atomic == 1 &&
+		    a[1].min_rnr_timer == 12);
+	assert_true(a[1].ah_attr.is_global == 1 && a[1].ah_attr.grh.sgid_index == 5 &&
+		    a[1].ah_attr.grh.hop_limit == 64 && a[1].ah_attr.dlid == 0x1234 &&
+		    a[1].ah_attr.sl == 4 && a[1].ah_attr.port_num == 2);
+	assert_memory_equal(a[1].ah_attr.grh.dgid.raw, to.gid, 16);
+	assert_int_equal(fake.mask[1],
+			 IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+				 IBV_QP_RQ_PSN |
+				 (reliable ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : 0));
+	assert_true(a[2].qp_state == IBV_QPS_RTS && a[2].timeout == 14 && a[2].retry_cnt == 7 &&
+		    a[2].rnr_retry == 7 && a[2].sq_psn == l->mine.psn && a[2].max_rd_atomic == 1);
+	assert_int_equal(fake.mask[2],
+			 IBV_QP_STATE | IBV_QP_SQ_PSN |
+				 (reliable ? IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+						     IBV_QP_MAX_QP_RD_ATOMIC
+					   : 0));
+	/* It breaks. The device refuses it at first: the next handshake finds it as new. */
+	l->slot[3].sequence = 9;
+	l->reset = true;
+	l->error = IBV_WC_RETRY_EXC_ERR;
+	fake.nchange = 0;
+	fake.fails = "modify";
+	fake.nth = 2;
+	fake.error = EPERM;
+	said_begin();
+	verbs_connection_connect(w, &peer);
+	says = said_end();
+	assert_non_null(
+		strstr(says, "nic n7: the connection to queue pair 77 broke: transport retry"));
+	assert_non_null(
+		strstr(says, "nic n7: no connection to queue pair 77: Operation not permitted"));
+	assert_true(fake.nchange == 5 && l->state == VERBS_CONNECTION_IDLE && !l->error &&
+		    !l->reset);
+	assert_true(a[0].qp_state == IBV_QPS_RESET && a[1].qp_state == IBV_QPS_INIT &&
+		    a[3].qp_state == IBV_QPS_RESET && a[4].qp_state == IBV_QPS_INIT);
+	assert_int_equal(l->slot[3].sequence, 0);
+	fake.fails = NULL;
+	verbs_connection_free(l);
+	close_wire();
+}
+
+/* Soft devices have the vendor 0, or none. */
+static void mode_of_the_device(void **state)
+{
+	static const struct {
+		uint32_t vendor;
+		enum verbs_mode mode;
+	} cases[] = { { 0, VERBS_WRITE_UC },
+		      { 0xffffff, VERBS_WRITE_UC },
+		      { 0x15b3, VERBS_WRITE_RC } };
+
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++) {
+		fake.vendor = cases[i].vendor;
+		assert_int_equal(open_wire("mode=write"), 0);
+		assert_int_equal(w->self.mode, cases[i].mode);
+		close_wire();
+	}
+}
+
+static void connections(void **state)
+{
+	(void)state;
+	connects("mode=write-rc,sl=4", true, false);
+	connects("mode=write-uc,sl=4,inline=no", false, true);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(connections, begin),
+		cmocka_unit_test_setup(mode_of_the_device, begin),
 		cmocka_unit_test_setup(what_it_takes, begin),
 		cmocka_unit_test_setup(the_best_gid, begin),
 		cmocka_unit_test_setup(options_refused, begin),
