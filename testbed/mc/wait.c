@@ -137,6 +137,27 @@ static const struct bug bugs[] = {
 	  "the NIC exchanges that it sleeps, but acquires nothing",
 	  { { "page_ask_kicks", SAME(MC_EXCHANGE), MC_RELEASE } },
 	  { false, true } },
+	{ wait_lent,
+	  "the word is stored after the lock",
+	  { { "kernel_in, word", MC_STORE, MC_SET, MC_RELAXED },
+	    { "kernel_in, late word", MC_SET, MC_STORE, MC_RELAXED } },
+	  { true, true } },
+	{ wait_lent,
+	  "the program does not note a sleeper",
+	  { { "kernel_out, sleeper", MC_STORE, MC_SET, MC_RELAXED } },
+	  { true, true } },
+	{ wait_lent,
+	  "the daemon lends, and does not look again",
+	  { { "lend_group, wake_seq", MC_LOAD, MC_COPY, MC_RELAXED } },
+	  { true, true } },
+	{ wait_lent,
+	  "the daemon lends, and forgets the sleeper",
+	  { { "kernel_hand, sleeper", MC_STORE, MC_SET, MC_RELAXED } },
+	  { true, true } },
+	{ wait_lent,
+	  "the lock is given back relaxed",
+	  { { "unlock", SAME(MC_STORE), MC_RELAXED } },
+	  { false, true } },
 	{ wait_signals_sent,
 	  "an entry is published relaxed",
 	  { { "order_signal_publish", SAME(MC_STORE), MC_RELAXED } },
@@ -203,6 +224,7 @@ static const char *builtin(enum mc_op op)
 		return "__atomic_fetch_"; /* add or sub */
 	case MC_OR:
 		return "__atomic_fetch_or(";
+	case MC_LOCK:
 	case MC_SLEEP:
 	case MC_WAKE:
 	case MC_SET:
@@ -265,6 +287,7 @@ static const struct {
 	{ "a NIC and a process that waits twice", wait_nic_twice },
 	{ "a call to a sleeping NIC", wait_mailbox },
 	{ "a post to a sleeping NIC", wait_kick },
+	{ "a sleeper of a group that is lent", wait_lent },
 	{ "a ring of signals to the NIC", wait_signals_sent },
 	{ "a ring of signals from the NIC", wait_signals_received },
 };

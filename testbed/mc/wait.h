@@ -19,6 +19,7 @@ void wait_nic_two(struct mc_model *m);
 void wait_nic_twice(struct mc_model *m);
 void wait_mailbox(struct mc_model *m);
 void wait_kick(struct mc_model *m);
+void wait_lent(struct mc_model *m);
 void wait_signals_sent(struct mc_model *m);
 void wait_signals_received(struct mc_model *m);
 

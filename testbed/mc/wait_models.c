@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * wait_models.c - the models of all waits: process team, team, a group's completion word, the NIC's
- * mailbox, signal rings.
+ * wait_models.c - the models of all waits: process team, team, a group's completion word, a lent
+ * group, the NIC's mailbox, signal rings.
  *
  * Called by wait.c. Each step has the name of the function that it models.
  */
@@ -302,6 +302,163 @@ void wait_nic_twice(struct mc_model *m)
 	nic_and(m, false, 2);
 }
 
+/*
+ * --- wire/kernel and lend.c: a lent group, whose barrier runs and whose last token comes
+ * ----------
+ *
+ * The host sends to its start socket, and the program for posts runs in this call. The daemon that
+ * has taken the group lends it again.
+ */
+
+enum { LENT_LOCK = NIC_POSTED, LENT = NIC_DATA, RUNNING, SLEEPER, WANTED, BELL, FRAME };
+enum {
+	TAKE = LABELS,
+	TAKEN,
+	MISSED,
+	SCAN,
+	SCANNED,
+	FRAMES,
+	MISSED_TOO,
+	LEND,
+	NO_SLEEPER,
+	LENT_AGAIN
+};
+enum { COMPLETE, RUNS, COUNTED }; /* RUNNING */
+
+static void unlock(struct mc_thread *t)
+{
+	mc_store(t, "unlock", LENT_LOCK, 0, MC_RELEASE);
+}
+
+static void ring(struct mc_thread *t)
+{
+	mc_change(t, "ring", MC_EXCHANGE, R, BELL, 1, MC_RELEASE);
+}
+
+static void lent_host(struct mc_thread *t)
+{
+	mc_label(t, WAIT);
+	mc_load(t, "order_wake_read", SEEN, NIC_WAKE, MC_ACQUIRE);
+	mc_change(t, "order_ask", MC_ADD, R, NIC_WAKE_SEQ, 1, MC_ACQ_REL);
+	mc_change(t, "kernel_out, lock", MC_LOCK, R, LENT_LOCK, 1, MC_ACQUIRE);
+	mc_load(t, "kernel_out, lent", R, LENT, MC_RELAXED);
+	mc_if(t, R, ALL, 0, QUIET);
+	mc_store(t, "kernel_out, sleeper", SLEEPER, 1, MC_RELAXED);
+	unlock(t);
+	mc_goto(t, AWAKE);
+	mc_label(t, QUIET);
+	unlock(t);
+	ring(t);
+	mc_label(t, AWAKE);
+	mc_load(t, "order_completion_read", R, NIC_WORD, MC_ACQUIRE);
+	mc_if(t, R, ALL, 1, OVER);
+	mc_sleep(t, NIC_WAKE, SEEN, ALL);
+	mc_goto(t, WAIT);
+	mc_label(t, OVER);
+}
+
+static void lent_token(struct mc_thread *t)
+{
+	mc_change(t, "kernel_in, lock", MC_LOCK, R, LENT_LOCK, 1, MC_ACQUIRE);
+	mc_load(t, "kernel_in, lent", R, LENT, MC_RELAXED);
+	mc_if(t, R, ALL, 0, QUIET);
+	mc_store(t, "kernel_in, step", RUNNING, COMPLETE, MC_RELAXED);
+	mc_store(t, "kernel_in, word", NIC_WORD, 1, MC_RELAXED);
+	mc_load(t, "kernel_in, sleeper", SEEN, SLEEPER, MC_RELAXED);
+	unlock(t);
+	/* Where the word must not be stored: the bug makes this a store. */
+	mc_store(t, "kernel_in, late word", NIC_WORD, 1, MC_RELAXED);
+	t->step[t->nstep - 1].op = MC_SET;
+	t->step[t->nstep - 1].reg = NOW;
+	mc_if(t, SEEN, ALL, 0, OVER);
+	mc_store(t, "want", WANTED, 1, MC_RELAXED);
+	ring(t);
+	mc_goto(t, OVER);
+	mc_label(t, QUIET);
+	unlock(t);
+	mc_store(t, "the socket of the daemon", FRAME, 1, MC_RELAXED);
+	ring(t);
+	mc_label(t, OVER);
+}
+
+/* page_completed, page_complete: goes on at `end`. */
+static void lent_completed(struct mc_thread *t, uint8_t missed, uint8_t end)
+{
+	mc_if(t, FLAG, ALL, 0, missed);
+	nic_wakes(t);
+	mc_goto(t, end);
+	mc_label(t, missed);
+	mc_set(t, UNWOKEN, 1);
+	mc_goto(t, end);
+}
+
+static void lent_daemon(struct mc_thread *t)
+{
+	mc_label(t, LOOP);
+	mc_await(t, "bell_hear, rung", R, BELL, R, MC_ACQUIRE);
+	mc_change(t, "bell_hear, heard", MC_EXCHANGE, R, BELL, 0, MC_ACQ_REL);
+	mc_change(t, "bell_hear, wanted", MC_EXCHANGE, R, WANTED, 0, MC_ACQ_REL);
+	mc_if(t, R, ALL, 0, SCAN);
+	mc_load(t, "lend_wanted, lent", R, LENT, MC_RELAXED);
+	mc_if(t, R, ALL, 0, SCAN);
+	mc_label(t, TAKE);
+	mc_change(t, "kernel_hand, lock", MC_LOCK, R, LENT_LOCK, 1, MC_ACQUIRE);
+	mc_store(t, "kernel_hand, lent", LENT, 0, MC_RELAXED);
+	mc_load(t, "kernel_hand, state", NOW, RUNNING, MC_RELAXED);
+	mc_if(t, NOW, ALL, RUNS, TAKEN);
+	mc_if(t, NOW, ALL, COUNTED, TAKEN);
+	mc_store(t, "kernel_hand, counts", RUNNING, COUNTED, MC_RELAXED);
+	unlock(t);
+	lent_completed(t, MISSED, SCAN);
+	mc_label(t, TAKEN);
+	unlock(t);
+	mc_label(t, SCAN);
+	mc_load(t, "scan_doorbell, lent", R, LENT, MC_RELAXED);
+	mc_if(t, R, ALL, 0, SCANNED);
+	mc_load(t, "kernel_poll, a frame", R, FRAME, MC_ACQUIRE);
+	mc_if(t, R, ALL, 0, LOOP);
+	mc_goto(t, TAKE);
+	mc_label(t, SCANNED);
+	mc_load(t, "scan_doorbell, wake_seq", NOW, NIC_WAKE_SEQ, MC_RELAXED);
+	mc_if_same(t, NOW, SEEN, FRAMES);
+	mc_copy(t, SEEN, NOW);
+	nic_wake_seq_changed(t, QUIET, FRAMES);
+	mc_change(t, "kernel_poll", MC_EXCHANGE, R, FRAME, 0, MC_ACQUIRE);
+	mc_if(t, R, ALL, 0, LEND);
+	mc_store(t, "the token steps the engine", RUNNING, COUNTED, MC_RELAXED);
+	mc_store(t, "page_complete, word", NIC_WORD, 1, MC_RELEASE);
+	lent_completed(t, MISSED_TOO, LEND);
+	mc_label(t, LEND);
+	mc_change(t, "kernel_hand, lock", MC_LOCK, R, LENT_LOCK, 1, MC_ACQUIRE);
+	mc_if(t, FLAG, ALL, 0, NO_SLEEPER);
+	mc_store(t, "kernel_hand, sleeper", SLEEPER, 1, MC_RELAXED);
+	mc_goto(t, LENT_AGAIN);
+	mc_label(t, NO_SLEEPER);
+	mc_store(t, "kernel_hand, no sleeper", SLEEPER, 0, MC_RELAXED);
+	mc_label(t, LENT_AGAIN);
+	mc_store(t, "kernel_hand, lent", LENT, 1, MC_RELAXED);
+	unlock(t);
+	mc_load(t, "lend_group, wake_seq", R, NIC_WAKE_SEQ, MC_RELAXED);
+	t->step[t->nstep - 1].with = SEEN; /* the bug copies instead */
+	mc_if_same(t, R, SEEN, LOOP);
+	mc_goto(t, TAKE);
+	t->forever = true;
+}
+
+void wait_lent(struct mc_model *m)
+{
+	static const char *const words[] = { "lock",    "word",    "wake",   "wake_seq", "lent",
+					     "running", "sleeper", "wanted", "bell",     "frame" };
+
+	memcpy(m->word, words, sizeof(words));
+	m->start[LENT] = 1;
+	m->start[RUNNING] = RUNS;
+	m->start[WANTED] = m->start[BELL] = 1; /* the timer of the group */
+	lent_host(mc_thread(m, "host"));
+	lent_token(mc_thread(m, "token"));
+	lent_daemon(mc_thread(m, "daemon"));
+}
+
 /* --- mailbox.c: a call from the control thread to the polling thread, which dozes --------------
  */
 
@@ -403,8 +560,8 @@ static void ring_empty(struct mc_thread *t, const struct ring_names *name)
 	}
 }
 
-static void ring(struct mc_model *m, const char *fills, const char *empties,
-		 const struct ring_names *name)
+static void signals(struct mc_model *m, const char *fills, const char *empties,
+		    const struct ring_names *name)
 {
 	static const char *const words[] = { "seq", "taken", "field" };
 
@@ -415,22 +572,22 @@ static void ring(struct mc_model *m, const char *fills, const char *empties,
 
 void wait_signals_sent(struct mc_model *m)
 {
-	ring(m, "host", "NIC",
-	     &(struct ring_names){ .put = "order_signal_put",
-				   .publish = "order_signal_publish",
-				   .taken_read = "order_taken_read",
-				   .ready = "page_signals, seq",
-				   .get = "page_signals, word",
-				   .taken_write = "page_signals, sends_taken" });
+	signals(m, "host", "NIC",
+		&(struct ring_names){ .put = "order_signal_put",
+				      .publish = "order_signal_publish",
+				      .taken_read = "order_taken_read",
+				      .ready = "page_signals, seq",
+				      .get = "page_signals, word",
+				      .taken_write = "page_signals, sends_taken" });
 }
 
 void wait_signals_received(struct mc_model *m)
 {
-	ring(m, "NIC", "host",
-	     &(struct ring_names){ .put = "page_deliver, word",
-				   .publish = "page_deliver, seq",
-				   .taken_read = "page_deliver, recvs_taken",
-				   .ready = "order_signal_ready",
-				   .get = "order_signal_get",
-				   .taken_write = "order_taken_write" });
+	signals(m, "NIC", "host",
+		&(struct ring_names){ .put = "page_deliver, word",
+				      .publish = "page_deliver, seq",
+				      .taken_read = "page_deliver, recvs_taken",
+				      .ready = "order_signal_ready",
+				      .get = "order_signal_get",
+				      .taken_write = "order_taken_write" });
 }

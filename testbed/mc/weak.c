@@ -62,6 +62,7 @@ static bool run_local(const struct mc_thread *t, struct state *st, uint32_t me)
 		case MC_EXCHANGE:
 		case MC_ADD:
 		case MC_OR:
+		case MC_LOCK:
 		case MC_SLEEP:
 		case MC_WAKE:
 		case MC_END:
@@ -112,6 +113,7 @@ static void print_one(const struct search *s, const struct said *a)
 	case MC_EXCHANGE:
 	case MC_ADD:
 	case MC_OR:
+	case MC_LOCK:
 		fprintf(s->out, "%s = %u%s\n", word, a->value,
 			s->memory == MC_TSO && a->old ? ", in the store buffer" : "");
 		break;

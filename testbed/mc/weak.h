@@ -38,6 +38,7 @@ enum mc_op {
 	MC_EXCHANGE,
 	MC_ADD,
 	MC_OR,
+	MC_LOCK,  /* waits until the word is 0, and exchanges it for 1 */
 	MC_SLEEP, /* FUTEX_WAIT: sleeps if the masked word still equals the register `with` */
 	MC_WAKE,  /* FUTEX_WAKE: wakes all threads */
 	MC_SET,
@@ -83,7 +84,7 @@ void mc_await(struct mc_thread *t, const char *name, uint8_t reg, uint8_t word, 
 	      enum mc_order order);
 void mc_store(struct mc_thread *t, const char *name, uint8_t word, uint8_t value,
 	      enum mc_order order);
-/* MC_EXCHANGE, MC_ADD or MC_OR. The register `reg` gets the old value of the word. */
+/* MC_EXCHANGE, MC_ADD, MC_OR or MC_LOCK. The register `reg` gets the old value of the word. */
 void mc_change(struct mc_thread *t, const char *name, enum mc_op op, uint8_t reg, uint8_t word,
 	       uint8_t value, enum mc_order order);
 void mc_sleep(struct mc_thread *t, uint8_t word, uint8_t seen, uint8_t mask);

@@ -91,6 +91,8 @@ static bool c11_access(struct search *s, const struct state *from, uint32_t me, 
 
 	if (p->op == MC_AWAIT && met->value == reg[p->with])
 		return true;
+	if (p->op == MC_LOCK && (met->value != 0 || !last))
+		return true;
 	if ((p->op == MC_STORE || is_change(p->op)) && !last && met[1].glued)
 		return true;
 	*moved = true;

@@ -12,7 +12,7 @@
 #include "states.h"
 #include "weak.h"
 
-#define VALUES 9u /* in the history of a word; a run that needs more is cut, and counted */
+#define VALUES 32u /* in the history of a word; a run that needs more is cut, and counted */
 #define BUFFER 6u
 #define DEPTH 400u
 
@@ -75,7 +75,7 @@ void weak_wake_all(struct search *s, struct state *st, uint32_t word);
 
 static inline bool is_change(enum mc_op op)
 {
-	return op == MC_EXCHANGE || op == MC_ADD || op == MC_OR;
+	return op == MC_EXCHANGE || op == MC_ADD || op == MC_OR || op == MC_LOCK;
 }
 
 static inline uint8_t changed(const struct mc_step *p, uint8_t was)

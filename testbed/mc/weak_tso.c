@@ -43,7 +43,7 @@ bool weak_tso_step(struct search *s, const struct state *from, uint32_t me, uint
 		return true;
 	if (buffered && st.nbuffer[me] == BUFFER)
 		return true;
-	if (p->op == MC_AWAIT && was == reg[p->with])
+	if ((p->op == MC_AWAIT && was == reg[p->with]) || (p->op == MC_LOCK && was != 0))
 		return true;
 	*moved = true;
 	said.value = was;

@@ -320,9 +320,9 @@ SEC("tc") int kernel_out(struct __sk_buff *skb)
 	struct nbfw_state *s = group_state(g);
 	lent = g->lent && g->port == (uint32_t)(key >> 32) && g->cell == post.cell;
 	if (lent && post.sleeps) {
+		/* The thread looks at the word once more. If the barrier is complete by now, it
+		 * finds it: the word was stored with the lock. */
 		g->sleeper = 1;
-		/* The barrier may be complete by now, and nobody wakes the thread later. */
-		t.want = !s->running;
 	} else if (lent && post.posted - s->epoch - 1 < NBAR_POSTED_MAX) {
 		g->posted = post.posted;
 		if (post.posted != s->epoch + 1) {

@@ -182,13 +182,22 @@ static void a_timer_wants_groups_without_progress(void **unused)
 	assert_true(in_kernel().ticking);
 	assert_true(soon(is_marked) && is_wanted());
 	assert_false(in_kernel().ticking);
-	/* Progress: it looks again after first_ns, an hour. */
-	assert_true(lend(false, 50000000));
+	/* Progress, here a step: it looks again. */
+	first_ns = 50000000;
+	group_make("pairwise", 1);
+	post_goes();
 	t = token_of(0, EPOCH + 1);
 	token_comes(&t, NBFW_USED);
 	assert_true(soon(step_is_seen));
-	assert_true(in_kernel().ticking);
-	assert_false(is_wanted());
+	assert_true(soon(is_marked) && is_wanted());
+	/* And a barrier. */
+	group_make("pairwise", 1);
+	tokens_come();
+	post_goes();
+	post_goes();
+	assert_true(soon(is_marked) && is_wanted());
+	assert_int_equal(in_kernel().tick_epoch, EPOCH + 2);
+	first_ns = UINT64_C(3600000000000);
 	/* It ends with its barrier, or when the daemon has the group. */
 	kernel_take(&w->base, &g, &(struct wire_counts){ 0 });
 	assert_true(lend(false, 1000000));
