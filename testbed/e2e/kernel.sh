@@ -2,34 +2,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Barriers that programs in the kernel run: two daemons with the wire kernel, in two network namespaces
 # joined by a veth pair; the oracle checks each barrier. With sleepers, late members, loss, processes that
-# stop or are killed, a host gone mad, forged frames, other interfaces, and a NIC on DPDK. Needs the right
-# to load programs; skipped without it.
+# stop or are killed, a host gone mad, forged frames, and a NIC on DPDK. Needs the right to load programs;
+# skipped without it.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
-if ! has_wire kernel; then
-	skip "kernel over veth" "this build has no wire kernel: apt-get install clang libbpf-dev"
-	finish
-elif ! in_namespaces; then
-	skip "kernel over veth" "network namespaces are not permitted here (run as root)"
-	finish
-fi
-oracle=$BUILD/oracle
 
-here() {
-	daemon "$work/a" --nic "name=n0,wire=kernel,dev=${1:-va}" && here_pid=$last_pid
-}
-
-there() {
-	local within="nsenter -t $other -n" first_nic=n1
-	daemon "$work/b" --nic "name=n1,dev=${1:-vb}" && there_pid=$last_pid
-}
-
-# Runs barriers between the two, with options of the oracle; in the background, with pid $main.
-barriers() {
-	"$oracle" "$@" "$work/a/n0.sock" "$work/b/n1.sock"
-}
-
+# Begins barriers in the background, with pid $main.
 begin() {
 	"$oracle" "$@" "$work/a/n0.sock" "$work/b/n1.sock" >"$work/out" 2>&1 &
 	main=$!
@@ -107,33 +86,6 @@ killed_daemon() {
 	! wait "$main"
 	cat "$work/out"
 	grep -q "its daemon at .* ended" "$work/out"
-}
-
-# Commands for each end make interfaces xa of xb of a kind on va and vb, or change these.
-make_kind() { # KIND V X
-	case $1 in
-	vlan) ip link add link "$2" name "$3" type vlan id 7 ;;
-	macvlan) ip link add link "$2" name "$3" type macvlan mode bridge ;;
-	bridge) ip link add "$3" type bridge && ip link set "$2" master "$3" ;;
-	bond) ip link add "$3" type bond mode active-backup && ip link set "$2" down && ip link set "$2" master "$3" ;;
-	mtu*) ip link set "$2" mtu "${1#mtu}" ;;
-	esac || return
-	[[ $1 == mtu* ]] || ip link set "$3" up
-}
-export -f make_kind
-
-over() { # KIND
-	local x=x
-	daemons_end || return
-	[[ $1 != mtu* ]] || x=v
-	here ${x}a && there ${x}b && barriers -i 300 && in_kernel 300
-}
-
-# BARRIERS: of the barriers of n0, the daemon itself has run at most half: it takes the time of each.
-in_kernel() {
-	"$BUILD/nbar" stat "$work/a/n0.sock" >"$work/stat"
-	awk -v wanted="$1" '$1 == "barriers_completed" { all = $2 } /^ *latency of/ { own = $3 }
-		{ print } END { exit !(all >= wanted && 2 * own < all) }' "$work/stat"
 }
 
 each_alg() {
@@ -218,17 +170,10 @@ unprivileged() {
 }
 
 af_packet_instead() {
-	daemons_end && here && af_packet_there
+	daemons_end && kernel_here && af_packet_there
 }
 
-ok "kernel: two network namespaces joined by veth" other_namespace
-if ! here >"$work/began" && grep -q "take the programs.*not permitted\|attach a program" "$work/began"; then
-	daemons=
-	skip "kernel over veth" "$(grep -h "nic n0" "$work/began" | head -n 1)"
-	finish
-fi
-ok "kernel: a daemon in the first" [ -S "$work/a/n0.sock" ]
-ok "kernel: another daemon in the second" there
+kernel_or_skip "kernel over veth"
 ok "kernel: ${ITERATIONS:=5000} barriers of 2" barriers -i "$ITERATIONS"
 ok "kernel: the programs have run most of them" in_kernel "$ITERATIONS"
 ok "kernel: each algorithm" each_alg
@@ -255,17 +200,8 @@ else
 	skip "kernel: loss and duplicates" "no nftables with an egress hook here (apt-get install nftables)"
 fi
 ok "kernel: a daemon is killed amid barriers" killed_daemon
-ok "kernel: the next one has the interface" there
+ok "kernel: the next one has the interface" kernel_there
 ok "kernel: 500 barriers with it" barriers -i 500
-for kind in mtu68 mtu9000 macvlan vlan bridge bond; do
-	if make_kind $kind va xa 2>"$work/err" && nsenter -t "$other" -n bash -c "make_kind $kind vb xb" 2>"$work/err"; then
-		ok "kernel: 300 barriers over $kind" over $kind
-		ip link delete xa 2>/dev/null
-		nsenter -t "$other" -n ip link delete xb 2>/dev/null
-	else
-		skip "kernel: 300 barriers over $kind" "$(head -n 1 "$work/err")"
-	fi
-done
 if has_wire dpdk; then
 	ok "kernel: a NIC on net_af_packet in the other namespace" af_packet_instead
 	ok "kernel: each algorithm with it" each_alg

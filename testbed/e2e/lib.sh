@@ -5,6 +5,7 @@
 BUILD=${BUILD:-build}
 . testbed/lib.sh
 make_work
+oracle=$BUILD/oracle
 daemons= # pids, each with the file of its stderr
 # The tests count offloaded barriers: MPI programs keep NICs that are slow on this machine.
 export NBAR_MPI_WHERE=nic OMPI_MCA_coll_nbar_where=nic
@@ -70,6 +71,48 @@ af_packet_here() {
 af_packet_there() {
 	local within="nsenter -t $other -n" first_nic=n1
 	daemon "$work/b" "$@" --nic name=n1,wire=dpdk,dev=net_af_packet0 -- --vdev=net_af_packet0,iface=vb
+}
+
+# The same with the wire kernel, which is that of NICs that name dev= alone; or on an interface of this name. With
+# their pids.
+kernel_here() {
+	daemon "$work/a" --nic "name=n0,wire=kernel,dev=${1:-va}" && here_pid=$last_pid
+}
+
+kernel_there() {
+	local within="nsenter -t $other -n" first_nic=n1
+	daemon "$work/b" --nic "name=n1,dev=${1:-vb}" && there_pid=$last_pid
+}
+
+# TEXT: makes the namespaces, and starts n0 on va. Where the wire kernel cannot run, skips TEXT and ends the script.
+kernel_or_skip() {
+	if ! has_wire kernel; then
+		skip "$1" "this build has no wire kernel: apt-get install clang libbpf-dev"
+		finish
+	elif ! in_namespaces; then
+		skip "$1" "network namespaces are not permitted here (run as root)"
+		finish
+	fi
+	ok "kernel: two network namespaces joined by veth" other_namespace
+	if ! kernel_here >"$work/began" && grep -q "take the programs.*not permitted\|attach a program" "$work/began"; then
+		daemons=
+		skip "$1" "$(grep -h "nic n0" "$work/began" | head -n 1)"
+		finish
+	fi
+	ok "kernel: a daemon in the first" [ -S "$work/a/n0.sock" ]
+	ok "kernel: another daemon in the second" kernel_there
+}
+
+# Runs barriers between the two, with options of the oracle.
+barriers() {
+	"$oracle" "$@" "$work/a/n0.sock" "$work/b/n1.sock"
+}
+
+# BARRIERS: of the barriers of n0, the daemon itself has run at most half: it takes the time of each.
+in_kernel() {
+	"$BUILD/nbar" stat "$work/a/n0.sock" >"$work/stat"
+	awk -v wanted="$1" '$1 == "barriers_completed" { all = $2 } /^ *latency of/ { own = $3 }
+		{ print } END { exit !(all >= wanted && 2 * own < all) }' "$work/stat"
 }
 
 # Prints the algorithms that make plans, from the daemon's table. An algorithm with a parameter

@@ -1,30 +1,43 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# image.sh DIR - makes the files that a guest boots: DIR/vmlinuz, the kernel of Debian's package
+# image.sh DIR [RELEASE] - makes the files that a guest boots: DIR/vmlinuz, the kernel of Debian's package
 # (unpacked, not installed), and DIR/initrd, busybox with the modules of that kernel that guests
-# need.
+# need. RELEASE: of this release of Debian, not of the machine's.
 #
 # Called by guest. Exit status 77: this machine cannot make them; the reason is printed. Existing
 # files are kept.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
-dir=$1
+dir=$1 release=${2:-}
+apt=()
 # crc32_generic: not a dependency of rxe, but without it rxe cannot add a link.
-modules="virtio_pci virtio_net 9pnet_virtio 9p crc32_generic ib_uverbs rdma_ucm rdma_rxe sch_netem veth"
+modules="virtio_pci virtio_net 9pnet_virtio 9p crc32_generic ib_uverbs rdma_ucm rdma_rxe sch_netem veth 8021q bonding macvlan"
 
 cannot() {
 	echo "guest: $*" >&2
 	exit 77
 }
 
+# Lets apt see the release, from where this machine has its own, and in a folder of the test.
+other_release() {
+	local from
+	from=$(apt-get indextargets --format '$(REPO_URI)' 'Origin: Debian' 'Label: Debian' 2>/dev/null | head -n 1)
+	mkdir -p "$work/apt/lists/partial" "$work/apt/cache/archives/partial"
+	echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] ${from:-http://deb.debian.org/debian/} $release main" >"$work/apt/sources"
+	apt=(-o "Dir::Etc::sourcelist=$work/apt/sources" -o Dir::Etc::sourceparts=- -o "Dir::State::lists=$work/apt/lists"
+		-o "Dir::Cache=$work/apt/cache" -o Acquire::Languages=none -o APT::Sandbox::User=root)
+	apt-get "${apt[@]}" update >"$work/log" 2>&1 || cannot "Debian's $release cannot be had: $(tail -n 1 "$work/log")"
+}
+
 # Sets kernel to the folder of the unpacked package.
 fetch() {
 	local package
-	package=$(apt-cache depends linux-image-amd64 2>/dev/null | sed -n 's/^ *Depends: //p' | head -n 1)
+	[ -z "$release" ] || other_release
+	package=$(apt-cache "${apt[@]}" depends linux-image-amd64 2>/dev/null | sed -n 's/^ *Depends: //p' | head -n 1)
 	[ -n "$package" ] || cannot "no package linux-image-amd64 is known here: run apt-get update, or" \
 		"give a folder with vmlinuz and initrd by NBAR_GUEST_IMAGE"
 	kernel=$work/kernel
-	(cd "$work" && apt-get download "$package") >"$work/log" 2>&1 && dpkg -x "$work/$package"_*.deb "$kernel" ||
+	(cd "$work" && apt-get "${apt[@]}" download "$package") >"$work/log" 2>&1 && dpkg -x "$work/$package"_*.deb "$kernel" ||
 		cannot "$package cannot be had: $(tail -n 1 "$work/log")"
 	[ -d "$kernel/lib" ] || ln -s usr/lib "$kernel/lib" # from Debian 13 on, modules are in /usr/lib
 }

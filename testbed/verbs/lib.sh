@@ -5,10 +5,10 @@
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 if [ -z "${NBAR_GUESTS:-}" ]; then
-	testbed/guests/guest run ${NBAR_NATIVE:+--native} -n "$guests" --processors "$((guests > 1 ? 1 : 2))" --limit "${TEST_LIMIT:-1800}" -- "$0"
+	testbed/guests/guest run ${NBAR_NATIVE:+--native} ${NBAR_RELEASE:+--release "$NBAR_RELEASE"} -n "$guests" --processors "$((guests > 1 ? 1 : 2))" --limit "${TEST_LIMIT:-1800}" -- "$0"
 	rc=$?
 	if [ $rc = 77 ]; then
-		echo "ok 1 - $(basename "$0") # SKIP no guests: see above"
+		echo "ok 1 - $(basename "$0")${NBAR_RELEASE:+, $NBAR_RELEASE} # SKIP no guests: see above"
 		echo "1..1"
 		exit 0
 	fi
@@ -53,6 +53,36 @@ nics() {
 
 statistic() { # COUNTER: of the device
 	rdma statistic show link "$device/1" | grep -o "$1 [0-9]*" | cut -d ' ' -f 2
+}
+
+# Shell code that starts a daemon in its guest. The daemon's output is in /tmp/nicd.
+start='rm -rf /tmp/nicd; mkdir -m 700 /tmp/nicd; cd /tmp/nicd
+setsid "$0" --run-dir /tmp/nicd "$@" >out 2>err </dev/null & echo $! >pid
+for i in $(seq 300); do [ -S n0.sock ] && exit; kill -0 $! || break; sleep 0.1; done; cat out err; exit 1'
+
+start_all() { # NIC: in each guest
+	at each bash -c "$start" "$BUILD/nbar-nicd" $times --nic "$1"
+}
+
+stop_all() {
+	at each bash -c 'p=$(cat /tmp/nicd/pid); kill $p; while kill -0 $p 2>/dev/null; do sleep 0.1; done; cat /tmp/nicd/err'
+}
+
+# across N OPTIONS...: barriers over guests 0 to N-1, one member in each.
+across() {
+	local n=$1 k p=() rc=0
+	shift
+	run=$((run + 1))
+	for ((k = 0; k < n; k++)); do
+		at $k "$oracle" -m "$NBAR_SHARED" -k $run -n "$n" -r $k "$@" /tmp/nicd/n0.sock >"$work/said.$k" 2>&1 &
+		p+=($!)
+	done
+	for k in "${p[@]}"; do
+		wait "$k" || rc=1
+	done
+	cat "$work"/said.*
+	rm -f "$work"/said.*
+	return $rc
 }
 
 count_of() { # NIC COUNTER

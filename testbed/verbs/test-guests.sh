@@ -10,36 +10,6 @@ if [ "$NBAR_GUESTS" = 0 ]; then
 	finish
 fi
 
-# Shell code that starts a daemon in its guest. The daemon's output is in /tmp/nicd.
-start='rm -rf /tmp/nicd; mkdir -m 700 /tmp/nicd; cd /tmp/nicd
-setsid "$0" --run-dir /tmp/nicd "$@" >out 2>err </dev/null & echo $! >pid
-for i in $(seq 300); do [ -S n0.sock ] && exit; kill -0 $! || break; sleep 0.1; done; cat out err; exit 1'
-
-start_all() {
-	at each bash -c "$start" "$BUILD/nbar-nicd" $times --nic "name=n0,wire=verbs,mode=$mode"
-}
-
-stop_all() {
-	at each bash -c 'p=$(cat /tmp/nicd/pid); kill $p; while kill -0 $p 2>/dev/null; do sleep 0.1; done; cat /tmp/nicd/err'
-}
-
-# across N OPTIONS...: barriers over guests 0 to N-1, one member in each.
-across() {
-	local n=$1 k p=() rc=0
-	shift
-	run=$((run + 1))
-	for ((k = 0; k < n; k++)); do
-		at $k "$oracle" -m "$NBAR_SHARED" -k $run -n "$n" -r $k "$@" /tmp/nicd/n0.sock >"$work/said.$k" 2>&1 &
-		p+=($!)
-	done
-	for k in "${p[@]}"; do
-		wait "$k" || rc=1
-	done
-	cat "$work"/said.*
-	rm -f "$work"/said.*
-	return $rc
-}
-
 algorithms() {
 	local alg
 	for alg in pairwise dissemination:3 mcs binomial linear custom; do
@@ -107,7 +77,7 @@ link_goes() {
 # All tests in mode $mode if NBAR_MODES is set. Otherwise, to save time, mode $other runs only the
 # tests of loss and of the link, and the other modes run all tests except that of the link.
 suite() {
-	ok "$mode: a daemon in each guest" start_all
+	ok "$mode: a daemon in each guest" start_all "name=n0,wire=verbs,mode=$mode"
 	if [ "$mode" != $other ] || [ -n "${NBAR_MODES:-}" ]; then
 		whole
 		nic_dies
