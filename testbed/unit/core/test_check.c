@@ -111,11 +111,8 @@ static void tries_and_stragglers(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sizes),
-		cmocka_unit_test(where_a_member_stands),
-		cmocka_unit_test(tokens),
-		cmocka_unit_test(failures),
-		cmocka_unit_test(tries_and_stragglers),
+		UNIT(sizes),    UNIT(where_a_member_stands), UNIT(tokens),
+		UNIT(failures), UNIT(tries_and_stragglers),
 	};
 	struct nbfw_alg alg;
 	int rc;

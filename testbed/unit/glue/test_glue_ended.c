@@ -272,13 +272,10 @@ static void long_waits_are_said(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(on_one_host),
-		cmocka_unit_test(on_hosts_of_one_rank),
-		cmocka_unit_test(on_hosts_of_two_ranks),
-		cmocka_unit_test(on_a_host_of_many_ranks),
-		cmocka_unit_test(a_member_leaves),
-		cmocka_unit_test(a_rank_may_end_after_its_last_barrier),
-		cmocka_unit_test(long_waits_are_said),
+		UNIT(on_one_host),           UNIT(on_hosts_of_one_rank),
+		UNIT(on_hosts_of_two_ranks), UNIT(on_a_host_of_many_ranks),
+		UNIT(a_member_leaves),       UNIT(a_rank_may_end_after_its_last_barrier),
+		UNIT(long_waits_are_said),
 	};
 
 	return run_with_ranks(4, tests);

@@ -369,15 +369,11 @@ static void ranks_of_a_host_may_part(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_late_rank_is_known),
-		cmocka_unit_test(reasons_have_texts),
-		cmocka_unit_test(an_unknown_reason),
-		cmocka_unit_test(barriers_in_process),
-		cmocka_unit_test(lines_have_a_longest),
-		cmocka_unit_test(ranks_yield_by_policy),
-		cmocka_unit_test(ranks_sleep_ever_longer),
-		cmocka_unit_test(a_rank_that_waits_calls_the_mpi),
-		cmocka_unit_test(ranks_of_a_host_may_part),
+		UNIT(the_late_rank_is_known),   UNIT(reasons_have_texts),
+		UNIT(an_unknown_reason),        UNIT(barriers_in_process),
+		UNIT(lines_have_a_longest),     UNIT(ranks_yield_by_policy),
+		UNIT(ranks_sleep_ever_longer),  UNIT(a_rank_that_waits_calls_the_mpi),
+		UNIT(ranks_of_a_host_may_part),
 	};
 
 	return run_with_ranks(4, tests);

@@ -294,14 +294,14 @@ static void a_post_fails(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_thread_posts),
-		cmocka_unit_test(tests_post),
-		cmocka_unit_test(a_blocking_barrier_waits_for_room),
-		cmocka_unit_test(a_barrier_that_is_not_posted),
-		cmocka_unit_test(the_thread_comes_back),
-		cmocka_unit_test(the_thread_ends_at_stop),
-		cmocka_unit_test(a_failure_while_tickets_wait),
-		cmocka_unit_test(a_post_fails),
+		UNIT(a_thread_posts),
+		UNIT(tests_post),
+		UNIT(a_blocking_barrier_waits_for_room),
+		UNIT(a_barrier_that_is_not_posted),
+		UNIT(the_thread_comes_back),
+		UNIT(the_thread_ends_at_stop),
+		UNIT(a_failure_while_tickets_wait),
+		UNIT(a_post_fails),
 	};
 
 	return run_with_ranks(2, tests);

@@ -319,15 +319,15 @@ static void the_leader_has_ended(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_next_group_gets_a_new_port),
-		cmocka_unit_test(a_port_without_a_group_is_closed_at_once),
-		cmocka_unit_test(a_host_of_too_many_ranks),
-		cmocka_unit_test(no_communicator_without_memory),
-		cmocka_unit_test(closed_in_any_order),
-		cmocka_unit_test(an_intercommunicator),
-		cmocka_unit_test(missing_ranks_are_named),
-		cmocka_unit_test(the_cause_names_hosts),
-		cmocka_unit_test(the_leader_has_ended),
+		UNIT(the_next_group_gets_a_new_port),
+		UNIT(a_port_without_a_group_is_closed_at_once),
+		UNIT(a_host_of_too_many_ranks),
+		UNIT(no_communicator_without_memory),
+		UNIT(closed_in_any_order),
+		UNIT(an_intercommunicator),
+		UNIT(missing_ranks_are_named),
+		UNIT(the_cause_names_hosts),
+		UNIT(the_leader_has_ended),
 	};
 
 	return run_with_ranks(1, tests);

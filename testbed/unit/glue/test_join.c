@@ -450,22 +450,22 @@ static void a_test_never_waits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(on_hosts_of_one_rank),
-		cmocka_unit_test(on_one_host),
-		cmocka_unit_test(on_hosts_of_several_ranks),
-		cmocka_unit_test(descriptor_0_is_as_good),
-		cmocka_unit_test(each_set_up_has_a_key),
-		cmocka_unit_test(wait_policies),
-		cmocka_unit_test(before_any_message),
-		cmocka_unit_test(from_the_mpi),
-		cmocka_unit_test(too_few_hosts),
-		cmocka_unit_test(without_a_nic),
-		cmocka_unit_test(nics_without_a_wire),
-		cmocka_unit_test(a_reason_is_printed_once),
-		cmocka_unit_test(levels),
-		cmocka_unit_test(many_communicators),
-		cmocka_unit_test(a_request_outlives_its_communicator),
-		cmocka_unit_test(a_test_never_waits),
+		UNIT(on_hosts_of_one_rank),
+		UNIT(on_one_host),
+		UNIT(on_hosts_of_several_ranks),
+		UNIT(descriptor_0_is_as_good),
+		UNIT(each_set_up_has_a_key),
+		UNIT(wait_policies),
+		UNIT(before_any_message),
+		UNIT(from_the_mpi),
+		UNIT(too_few_hosts),
+		UNIT(without_a_nic),
+		UNIT(nics_without_a_wire),
+		UNIT(a_reason_is_printed_once),
+		UNIT(levels),
+		UNIT(many_communicators),
+		UNIT(a_request_outlives_its_communicator),
+		UNIT(a_test_never_waits),
 	};
 
 	return run_with_ranks(5, tests);

@@ -211,9 +211,8 @@ static void the_mpi_fails(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reasons),       cmocka_unit_test(two_hosts_of_two),
-		cmocka_unit_test(hosts_of_one),  cmocka_unit_test(one_host),
-		cmocka_unit_test(the_mpi_fails),
+		UNIT(reasons),  UNIT(two_hosts_of_two), UNIT(hosts_of_one),
+		UNIT(one_host), UNIT(the_mpi_fails),
 	};
 
 	return run_with_ranks(4, tests);

@@ -418,20 +418,20 @@ static void a_nic_dies_in_the_set_up(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_fifth_is_too_much),
-		cmocka_unit_test(the_shortest_barriers_count),
-		cmocka_unit_test(waits_for_late_ranks_drop_out),
-		cmocka_unit_test(more_are_not_needed),
-		cmocka_unit_test(slow_nics_are_given_up),
-		cmocka_unit_test(slow_nics_are_not_begun_with),
-		cmocka_unit_test(fast_nics_are_kept),
-		cmocka_unit_test(a_setting_overrules),
-		cmocka_unit_test(as_many_are_timed),
-		cmocka_unit_test(the_mpi_may_fail),
-		cmocka_unit_test(all_ranks_must_have_spent_enough),
-		cmocka_unit_test(a_set_up_waits_until_it_pays),
-		cmocka_unit_test(the_mpi_may_fail_when_they_ask),
-		cmocka_unit_test(a_nic_dies_in_the_set_up),
+		UNIT(a_fifth_is_too_much),
+		UNIT(the_shortest_barriers_count),
+		UNIT(waits_for_late_ranks_drop_out),
+		UNIT(more_are_not_needed),
+		UNIT(slow_nics_are_given_up),
+		UNIT(slow_nics_are_not_begun_with),
+		UNIT(fast_nics_are_kept),
+		UNIT(a_setting_overrules),
+		UNIT(as_many_are_timed),
+		UNIT(the_mpi_may_fail),
+		UNIT(all_ranks_must_have_spent_enough),
+		UNIT(a_set_up_waits_until_it_pays),
+		UNIT(the_mpi_may_fail_when_they_ask),
+		UNIT(a_nic_dies_in_the_set_up),
 	};
 
 	return run_with_ranks(4, tests);

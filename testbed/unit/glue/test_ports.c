@@ -88,9 +88,9 @@ static void a_port_with_groups_stays(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_failed_attach_leaves_no_port),
-		cmocka_unit_test(a_port_is_kept_for_the_next_group),
-		cmocka_unit_test(a_port_with_groups_stays),
+		UNIT(a_failed_attach_leaves_no_port),
+		UNIT(a_port_is_kept_for_the_next_group),
+		UNIT(a_port_with_groups_stays),
 	};
 
 	return run_with_nics(1, tests);

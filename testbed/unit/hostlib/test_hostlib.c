@@ -332,17 +332,17 @@ static void a_nic_that_is_stopped_ends_waits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(completes_when_all_have_arrived),
-		cmocka_unit_test(orders_memory),
-		cmocka_unit_test(loses_nothing_on_a_bad_wire),
-		cmocka_unit_test(several_under_way),
-		cmocka_unit_test(a_timeout_names_the_missing_ranks),
-		cmocka_unit_test(a_ticket_that_was_not_posted_is_refused),
-		cmocka_unit_test(sleeps_until_the_nic_wakes),
-		cmocka_unit_test(a_thread_that_never_sleeps_asks_for_no_wake),
-		cmocka_unit_test(a_member_that_closes_is_named),
-		cmocka_unit_test(a_member_that_dies_is_named),
-		cmocka_unit_test(a_nic_that_is_stopped_ends_waits),
+		UNIT(completes_when_all_have_arrived),
+		UNIT(orders_memory),
+		UNIT(loses_nothing_on_a_bad_wire),
+		UNIT(several_under_way),
+		UNIT(a_timeout_names_the_missing_ranks),
+		UNIT(a_ticket_that_was_not_posted_is_refused),
+		UNIT(sleeps_until_the_nic_wakes),
+		UNIT(a_thread_that_never_sleeps_asks_for_no_wake),
+		UNIT(a_member_that_closes_is_named),
+		UNIT(a_member_that_dies_is_named),
+		UNIT(a_nic_that_is_stopped_ends_waits),
 	};
 
 	return run_with_nics(NICS, tests);

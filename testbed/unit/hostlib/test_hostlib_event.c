@@ -371,18 +371,18 @@ static void poll_wakes_when_the_nic_ends(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(poll_wakes_when_a_barrier_completes),
-		cmocka_unit_test(one_epoll_set_has_many_groups),
-		cmocka_unit_test(poll_wakes_when_a_member_leaves),
-		cmocka_unit_test(a_descriptor_is_asked_for_first),
-		cmocka_unit_test(descriptors_have_a_limit),
-		cmocka_unit_test(connecting_in_parts_names_the_bad_rank),
-		cmocka_unit_test(an_abort_ends_all_waits),
-		cmocka_unit_test(an_abort_wakes_poll),
-		cmocka_unit_test(what_completed_before_an_abort_stays_so),
-		cmocka_unit_test(an_abort_frees_a_team),
-		cmocka_unit_test(structs_of_other_versions),
-		cmocka_unit_test(poll_wakes_when_the_nic_ends),
+		UNIT(poll_wakes_when_a_barrier_completes),
+		UNIT(one_epoll_set_has_many_groups),
+		UNIT(poll_wakes_when_a_member_leaves),
+		UNIT(a_descriptor_is_asked_for_first),
+		UNIT(descriptors_have_a_limit),
+		UNIT(connecting_in_parts_names_the_bad_rank),
+		UNIT(an_abort_ends_all_waits),
+		UNIT(an_abort_wakes_poll),
+		UNIT(what_completed_before_an_abort_stays_so),
+		UNIT(an_abort_frees_a_team),
+		UNIT(structs_of_other_versions),
+		UNIT(poll_wakes_when_the_nic_ends),
 	};
 
 	return run_with_nics(NICS, tests);

@@ -336,13 +336,13 @@ static void a_fork_leaves_no_lock(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(calls_are_refused),
-		cmocka_unit_test(calls_take_too_long),
-		cmocka_unit_test(calls_are_interrupted),
-		cmocka_unit_test(connections_are_reset),
-		cmocka_unit_test(a_process_without_descriptors_is_told),
-		cmocka_unit_test(a_daemon_may_number_itself),
-		cmocka_unit_test(a_fork_leaves_no_lock),
+		UNIT(calls_are_refused),
+		UNIT(calls_take_too_long),
+		UNIT(calls_are_interrupted),
+		UNIT(connections_are_reset),
+		UNIT(a_process_without_descriptors_is_told),
+		UNIT(a_daemon_may_number_itself),
+		UNIT(a_fork_leaves_no_lock),
 	};
 
 	return run_with_nics(1, tests);

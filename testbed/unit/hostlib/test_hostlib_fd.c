@@ -248,17 +248,8 @@ static void events_are_taken_in_portions(void **state)
 	assert_int_equal(nbar_group_arm(g, 1), -ENETDOWN);
 }
 
-int main(void)
-{
-#define FD(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		FD(descriptors_that_nobody_wanted_are_closed),
-		FD(without_room_for_a_descriptor),
-		FD(several_descriptors_come_together),
-		FD(a_refusal_leaves_no_descriptor),
-		FD(an_abort_wakes_poll_at_once),
-		FD(events_are_taken_in_portions),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#define FD(test) UNIT_IN(test, set_up, tear_down)
+UNIT_MAIN(NULL, NULL, FD(descriptors_that_nobody_wanted_are_closed),
+	  FD(without_room_for_a_descriptor), FD(several_descriptors_come_together),
+	  FD(a_refusal_leaves_no_descriptor), FD(an_abort_wakes_poll_at_once),
+	  FD(events_are_taken_in_portions))

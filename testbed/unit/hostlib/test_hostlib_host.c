@@ -540,17 +540,10 @@ static void why_a_nic_does_not_run(void **state)
 	assert_int_equal(nbar_missing_why(&group, NULL, NULL, 0), 1);
 }
 
-int main(void)
-{
-#define HOST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		HOST(the_library_must_fit),         HOST(what_the_library_refuses_is_told),
-		HOST(a_share_is_of_the_same_user),  HOST(a_socket_may_have_any_number),
-		HOST(a_full_ring_runs_a_pass),      HOST(a_pass_brings_news),
-		HOST(the_last_process_runs_a_pass), HOST(a_nic_that_has_ended_runs_no_pass),
-		HOST(the_last_barrier_counts),      HOST(a_connection_that_fails_is_explained),
-		HOST(a_listener_must_be_trusted),   HOST(why_a_nic_does_not_run),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#define HOST(test) UNIT_IN(test, setup, teardown)
+UNIT_MAIN(NULL, NULL, HOST(the_library_must_fit), HOST(what_the_library_refuses_is_told),
+	  HOST(a_share_is_of_the_same_user), HOST(a_socket_may_have_any_number),
+	  HOST(a_full_ring_runs_a_pass), HOST(a_pass_brings_news),
+	  HOST(the_last_process_runs_a_pass), HOST(a_nic_that_has_ended_runs_no_pass),
+	  HOST(the_last_barrier_counts), HOST(a_connection_that_fails_is_explained),
+	  HOST(a_listener_must_be_trusted), HOST(why_a_nic_does_not_run))

@@ -302,26 +302,12 @@ static void requests_without_a_waiting_thread(void **state)
 	assert_int_equal(nblib_link_start(&port.link, &open), 0);
 }
 
-int main(void)
-{
-#define LATE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		LATE(the_request_fails_alone),
-		LATE(a_late_group_is_closed),
-		LATE(a_link_that_is_down_takes_no_late_reply),
-		LATE(a_late_refusal_is_dropped),
-		LATE(a_late_attachment_is_closed),
-		LATE(a_connect_without_an_answer_is_not_tried_again),
-		LATE(a_late_reply_comes_before_the_next),
-		LATE(a_number_of_no_request_is_nonsense),
-		LATE(a_late_reply_that_comes_twice),
-		LATE(too_many_unanswered),
-		LATE(too_many_closes_end_the_port),
-		LATE(a_close_that_does_not_fit_ends_the_port),
-		LATE(a_late_group_that_cannot_be_closed_ends_the_port),
-		LATE(a_nic_that_ends_is_missed),
-		LATE(requests_without_a_waiting_thread),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#define LATE(test) UNIT_IN(test, set_up, tear_down)
+UNIT_MAIN(NULL, NULL, LATE(the_request_fails_alone), LATE(a_late_group_is_closed),
+	  LATE(a_link_that_is_down_takes_no_late_reply), LATE(a_late_refusal_is_dropped),
+	  LATE(a_late_attachment_is_closed), LATE(a_connect_without_an_answer_is_not_tried_again),
+	  LATE(a_late_reply_comes_before_the_next), LATE(a_number_of_no_request_is_nonsense),
+	  LATE(a_late_reply_that_comes_twice), LATE(too_many_unanswered),
+	  LATE(too_many_closes_end_the_port), LATE(a_close_that_does_not_fit_ends_the_port),
+	  LATE(a_late_group_that_cannot_be_closed_ends_the_port), LATE(a_nic_that_ends_is_missed),
+	  LATE(requests_without_a_waiting_thread))

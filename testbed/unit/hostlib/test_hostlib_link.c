@@ -471,36 +471,19 @@ static void a_connect_without_memory_is_tried_again(void **state)
 	heard(NBAR_OP_GROUP_CONNECT, 3);
 }
 
-int main(void)
-{
-#define LINK(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		LINK(a_reset_hides_no_late_reply),
-		LINK(a_late_reply_that_is_lost_ends_the_port),
-		LINK(an_abort_is_sent_when_memory_is_there),
-		LINK(an_abort_that_another_thread_cannot_send),
-		LINK(a_reset_that_stays_ends_the_port),
-		LINK(numbers_wrap),
-		LINK(a_socket_that_is_full),
-		LINK(an_interrupted_send),
-		LINK(the_longest_request),
-		LINK(a_request_that_cannot_be_sent_ends_the_port),
-		LINK(closed_groups_leave_no_memory),
-		LINK(the_child_of_a_fork_takes_no_lock),
-		LINK(a_group_has_the_policy_of_the_environment),
-		LINK(a_statistic_may_be_empty),
-		LINK(a_late_reply_has_the_op_of_its_request),
-		LINK(a_late_reply_that_is_cut_closes_nothing),
-		LINK(a_reply_is_not_longer_than_its_op_says),
-		LINK(a_cell_has_one_group),
-		LINK(large_groups_have_room_for_their_peers),
-		LINK(the_shortest_reply),
-		LINK(a_link_ends_once),
-		LINK(an_end_is_not_waited_for_twice),
-		LINK(a_full_list_is_waited_for),
-		LINK(an_end_is_no_time_limit),
-		LINK(a_connect_without_memory_is_tried_again),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#define LINK(test) UNIT_IN(test, set_up, tear_down)
+UNIT_MAIN(NULL, NULL, LINK(a_reset_hides_no_late_reply),
+	  LINK(a_late_reply_that_is_lost_ends_the_port),
+	  LINK(an_abort_is_sent_when_memory_is_there),
+	  LINK(an_abort_that_another_thread_cannot_send), LINK(a_reset_that_stays_ends_the_port),
+	  LINK(numbers_wrap), LINK(a_socket_that_is_full), LINK(an_interrupted_send),
+	  LINK(the_longest_request), LINK(a_request_that_cannot_be_sent_ends_the_port),
+	  LINK(closed_groups_leave_no_memory), LINK(the_child_of_a_fork_takes_no_lock),
+	  LINK(a_group_has_the_policy_of_the_environment), LINK(a_statistic_may_be_empty),
+	  LINK(a_late_reply_has_the_op_of_its_request),
+	  LINK(a_late_reply_that_is_cut_closes_nothing),
+	  LINK(a_reply_is_not_longer_than_its_op_says), LINK(a_cell_has_one_group),
+	  LINK(large_groups_have_room_for_their_peers), LINK(the_shortest_reply),
+	  LINK(a_link_ends_once), LINK(an_end_is_not_waited_for_twice),
+	  LINK(a_full_list_is_waited_for), LINK(an_end_is_no_time_limit),
+	  LINK(a_connect_without_memory_is_tried_again))

@@ -360,16 +360,16 @@ static void monitors_see_all_groups(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_are_checked),
-		cmocka_unit_test(the_run_directory_has_a_rule),
-		cmocka_unit_test(what_is_no_daemon_is_told),
-		cmocka_unit_test(another_user_is_no_nic_of_ours),
-		cmocka_unit_test(a_port_has_one_owner),
-		cmocka_unit_test(a_port_stays_with_the_parent),
-		cmocka_unit_test(bad_groups_are_refused),
-		cmocka_unit_test(a_bad_endpoint_can_be_mended),
-		cmocka_unit_test(many_peers_connect_in_several_messages),
-		cmocka_unit_test(monitors_see_all_groups),
+		UNIT(names_are_checked),
+		UNIT(the_run_directory_has_a_rule),
+		UNIT(what_is_no_daemon_is_told),
+		UNIT(another_user_is_no_nic_of_ours),
+		UNIT(a_port_has_one_owner),
+		UNIT(a_port_stays_with_the_parent),
+		UNIT(bad_groups_are_refused),
+		UNIT(a_bad_endpoint_can_be_mended),
+		UNIT(many_peers_connect_in_several_messages),
+		UNIT(monitors_see_all_groups),
 	};
 
 	return run_with_nics(3, tests);

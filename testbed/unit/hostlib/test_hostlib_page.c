@@ -461,7 +461,7 @@ static void policies_come_from_the_environment(void **state)
 	unsetenv("NBAR_WAIT");
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) UNIT_IN(f, setup, teardown)
 
 UNIT_MAIN(NULL, NULL, TEST(posting_writes_one_word), TEST(a_status_is_told_in_words),
 	  TEST(epochs_wrap), TEST(a_list_of_late_ranks_is_bounded), TEST(reasons_are_told),

@@ -114,9 +114,9 @@ static void only_one_kind_has_phases(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_team_posts_and_tests),
-		cmocka_unit_test(a_team_in_phases_sees_a_failure),
-		cmocka_unit_test(only_one_kind_has_phases),
+		UNIT(a_team_posts_and_tests),
+		UNIT(a_team_in_phases_sees_a_failure),
+		UNIT(only_one_kind_has_phases),
 	};
 
 	return run_with_nics(NICS, tests);

@@ -112,10 +112,10 @@ static void an_attached_process_gets_no_fd(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(errors_have_the_numbers_of_this_system),
-		cmocka_unit_test(a_link_that_is_down_is_told),
-		cmocka_unit_test(a_group_must_be_connected),
-		cmocka_unit_test(an_attached_process_gets_no_fd),
+		UNIT(errors_have_the_numbers_of_this_system),
+		UNIT(a_link_that_is_down_is_told),
+		UNIT(a_group_must_be_connected),
+		UNIT(an_attached_process_gets_no_fd),
 	};
 
 	return run_with_nics(1, tests);

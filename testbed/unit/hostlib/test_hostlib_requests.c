@@ -135,15 +135,7 @@ static void a_short_struct_is_filled_up(void **state)
 	}
 }
 
-int main(void)
-{
-#define REQUEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		REQUEST(each_request_takes_the_lock),
-		REQUEST(each_refusal_reaches_the_caller),
-		REQUEST(a_connect_that_lacks_peers_is_an_error),
-		cmocka_unit_test(a_short_struct_is_filled_up),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#define REQUEST(test) UNIT_IN(test, set_up, tear_down)
+UNIT_MAIN(NULL, NULL, REQUEST(each_request_takes_the_lock),
+	  REQUEST(each_refusal_reaches_the_caller), REQUEST(a_connect_that_lacks_peers_is_an_error),
+	  UNIT(a_short_struct_is_filled_up))

@@ -199,14 +199,7 @@ static void pollers_tell_the_nic(void **state)
 	close(events[1]);
 }
 
-int main(void)
-{
-#define START(test) cmocka_unit_test_setup_teardown(test, begin, end)
-	const struct CMUnitTest tests[] = {
-		START(posts_go_to_the_start_socket), START(a_start_that_fails_kicks),
-		START(the_last_of_a_team_posts),     START(sleepers_tell_the_nic),
-		START(pollers_tell_the_nic),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#define START(test) UNIT_IN(test, begin, end)
+UNIT_MAIN(NULL, NULL, START(posts_go_to_the_start_socket), START(a_start_that_fails_kicks),
+	  START(the_last_of_a_team_posts), START(sleepers_tell_the_nic),
+	  START(pollers_tell_the_nic))

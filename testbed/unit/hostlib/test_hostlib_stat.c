@@ -113,9 +113,9 @@ static void monitors_see_the_latency(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(monitors_see_the_latency),
-		cmocka_unit_test(members_know_their_last_tokens),
-		cmocka_unit_test(any_size_will_do),
+		UNIT(monitors_see_the_latency),
+		UNIT(members_know_their_last_tokens),
+		UNIT(any_size_will_do),
 	};
 
 	return run_with_nics(3, tests);

@@ -536,27 +536,12 @@ static void a_process_of_a_team_sleeps(void **state)
 	assert_int_equal(fake.sleep[2], 70 * MS - 20 * US);
 }
 
-int main(void)
-{
 #define WAIT(test) cmocka_unit_test_setup(test, setup)
-	const struct CMUnitTest tests[] = {
-		WAIT(looks_are_10_ms_apart),
-		WAIT(one_of_256_tests_looks),
-		WAIT(a_sleep_is_bounded),
-		WAIT(a_thread_looks_once_more_before_it_sleeps),
-		WAIT(a_policy_is_followed),
-		WAIT(those_who_wait_try_another_processor),
-		WAIT(others_want_the_processor),
-		WAIT(a_post_kicks_a_sleeping_nic),
-		WAIT(a_silent_nic_ends_a_wait),
-		WAIT(an_abort_ends_a_wait),
-		WAIT(naps_grow),
-		WAIT(a_wait_can_be_cancelled),
-		WAIT(a_thread_of_a_team_sleeps),
-		WAIT(a_thread_of_a_team_follows_its_policy),
-		WAIT(processes_awake_make_no_call),
-		WAIT(a_process_of_a_team_sleeps),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, WAIT(looks_are_10_ms_apart), WAIT(one_of_256_tests_looks),
+	  WAIT(a_sleep_is_bounded), WAIT(a_thread_looks_once_more_before_it_sleeps),
+	  WAIT(a_policy_is_followed), WAIT(those_who_wait_try_another_processor),
+	  WAIT(others_want_the_processor), WAIT(a_post_kicks_a_sleeping_nic),
+	  WAIT(a_silent_nic_ends_a_wait), WAIT(an_abort_ends_a_wait), WAIT(naps_grow),
+	  WAIT(a_wait_can_be_cancelled), WAIT(a_thread_of_a_team_sleeps),
+	  WAIT(a_thread_of_a_team_follows_its_policy), WAIT(processes_awake_make_no_call),
+	  WAIT(a_process_of_a_team_sleeps))

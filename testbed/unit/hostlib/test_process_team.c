@@ -360,16 +360,16 @@ static void a_cell_stays_while_somebody_looks_at_it(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(alone),
-		cmocka_unit_test(tickets_wrap),
-		cmocka_unit_test(several_under_way),
-		cmocka_unit_test(a_wait_can_time_out),
-		cmocka_unit_test(with_a_group),
-		cmocka_unit_test(several_under_way_with_a_group),
-		cmocka_unit_test(a_full_host),
-		cmocka_unit_test(what_is_not_shared_is_refused),
-		cmocka_unit_test(an_orderly_close_harms_nobody),
-		cmocka_unit_test(a_cell_stays_while_somebody_looks_at_it),
+		UNIT(alone),
+		UNIT(tickets_wrap),
+		UNIT(several_under_way),
+		UNIT(a_wait_can_time_out),
+		UNIT(with_a_group),
+		UNIT(several_under_way_with_a_group),
+		UNIT(a_full_host),
+		UNIT(what_is_not_shared_is_refused),
+		UNIT(an_orderly_close_harms_nobody),
+		UNIT(a_cell_stays_while_somebody_looks_at_it),
 	};
 
 	return run_with_nics(NICS, tests);

@@ -125,8 +125,8 @@ static void an_owner_that_dies_is_missed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_attached_process_that_dies_is_dead_to_all),
-		cmocka_unit_test(an_owner_that_dies_is_missed),
+		UNIT(an_attached_process_that_dies_is_dead_to_all),
+		UNIT(an_owner_that_dies_is_missed),
 	};
 
 	return run_with_nics(NICS, tests);

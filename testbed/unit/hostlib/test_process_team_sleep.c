@@ -301,10 +301,10 @@ static bool may_trace(void)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(waiter_is_stopped),
-		cmocka_unit_test(last_is_stopped),
-		cmocka_unit_test(all_are_woken),
-		cmocka_unit_test(nobody_to_wake),
+		UNIT(waiter_is_stopped),
+		UNIT(last_is_stopped),
+		UNIT(all_are_woken),
+		UNIT(nobody_to_wake),
 	};
 
 	return may_trace() ? cmocka_run_group_tests(tests, NULL, NULL) : 0;

@@ -357,18 +357,18 @@ static void halves_are_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(alone),
-		cmocka_unit_test(more_threads_than_processors),
-		cmocka_unit_test(sleepers_are_woken),
-		cmocka_unit_test(epochs_wrap),
-		cmocka_unit_test(with_a_group),
-		cmocka_unit_test(with_a_group_and_a_local_release),
-		cmocka_unit_test(with_a_group_for_long),
-		cmocka_unit_test(with_a_group_asleep),
-		cmocka_unit_test(bad_teams_are_refused),
-		cmocka_unit_test(a_failure_reaches_every_thread),
-		cmocka_unit_test(an_attached_group_is_refused),
-		cmocka_unit_test(halves_are_refused),
+		UNIT(alone),
+		UNIT(more_threads_than_processors),
+		UNIT(sleepers_are_woken),
+		UNIT(epochs_wrap),
+		UNIT(with_a_group),
+		UNIT(with_a_group_and_a_local_release),
+		UNIT(with_a_group_for_long),
+		UNIT(with_a_group_asleep),
+		UNIT(bad_teams_are_refused),
+		UNIT(a_failure_reaches_every_thread),
+		UNIT(an_attached_group_is_refused),
+		UNIT(halves_are_refused),
 	};
 
 	return run_with_nics(NICS, tests);

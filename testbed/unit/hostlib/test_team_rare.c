@@ -307,16 +307,16 @@ static void what_a_team_cannot_do_is_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(two_threads_spin_for_a_while),
-		cmocka_unit_test(a_release_ends_the_barrier),
-		cmocka_unit_test(a_team_of_one),
-		cmocka_unit_test(no_thread_signals_itself),
-		cmocka_unit_test(an_abort_ends_each_kind_of_wait),
-		cmocka_unit_test(a_team_that_is_broken_stays_so),
-		cmocka_unit_test(a_failed_barrier_ends_waits),
-		cmocka_unit_test(a_tree_has_its_form),
-		cmocka_unit_test(epochs_of_a_group_may_be_large),
-		cmocka_unit_test(what_a_team_cannot_do_is_told),
+		UNIT(two_threads_spin_for_a_while),
+		UNIT(a_release_ends_the_barrier),
+		UNIT(a_team_of_one),
+		UNIT(no_thread_signals_itself),
+		UNIT(an_abort_ends_each_kind_of_wait),
+		UNIT(a_team_that_is_broken_stays_so),
+		UNIT(a_failed_barrier_ends_waits),
+		UNIT(a_tree_has_its_form),
+		UNIT(epochs_of_a_group_may_be_large),
+		UNIT(what_a_team_cannot_do_is_told),
 	};
 
 	return run_with_nics(1, tests);

@@ -35,8 +35,7 @@ extern struct request_world w;
  * clients may be left. */
 int request_world_setup(void **state);
 int request_world_teardown(void **state);
-#define REQUEST_TEST(f) \
-	cmocka_unit_test_setup_teardown(f, request_world_setup, request_world_teardown)
+#define REQUEST_TEST(f) UNIT_IN(f, request_world_setup, request_world_teardown)
 
 /* Sends a request and returns the status of the reply; checks the head of the reply. */
 int request(struct nbnic_client *c, uint16_t op, const void *body, size_t length);

@@ -170,7 +170,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-#define LEND_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define LEND_TEST(f) UNIT_IN(f, set_up, tear_down)
 
 static struct nbnic_group *group_at(uint32_t cell)
 {

@@ -802,8 +802,8 @@ static void names_that_are_taken(void **state)
 	}
 }
 
-#define DAEMON(name) cmocka_unit_test_setup_teardown(name, begin_daemon, end_daemon)
-#define PROGRAM(name) cmocka_unit_test_setup_teardown(name, begin_program, end_program)
+#define DAEMON(name) UNIT_IN(name, begin_daemon, end_daemon)
+#define PROGRAM(name) UNIT_IN(name, begin_program, end_program)
 
 UNIT_MAIN(NULL, NULL, DAEMON(kicks), DAEMON(one_descriptor_at_a_time),
 	  DAEMON(a_client_that_does_not_read), DAEMON(long_messages), DAEMON(turns),

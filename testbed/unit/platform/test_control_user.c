@@ -426,7 +426,7 @@ static void the_richest_user_gives(void **state)
 	assert_int_equal(user[0].nclient, 1);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define TEST(name) UNIT_IN(name, begin, end)
 
 UNIT_MAIN(NULL, NULL, TEST(a_user_has_a_share), TEST(closing_sockets_do_not_count),
 	  TEST(descriptors_are_counted), TEST(a_dropped_client_waits_for_its_thread),

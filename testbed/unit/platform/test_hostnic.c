@@ -221,15 +221,11 @@ static void child_of_a_fork_has_no_part(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(barriers_of_processes),
-		cmocka_unit_test(waiting_sleeps_and_times_out),
-		cmocka_unit_test(late_host_is_not_dead),
-		cmocka_unit_test(posted_barrier_goes_on_by_itself),
-		cmocka_unit_test(killed_process_is_named),
-		cmocka_unit_test(exit_without_close_is_told_at_once),
-		cmocka_unit_test(close_with_a_barrier_posted),
-		cmocka_unit_test(closing_lingers),
-		cmocka_unit_test(child_of_a_fork_has_no_part),
+		UNIT(barriers_of_processes),       UNIT(waiting_sleeps_and_times_out),
+		UNIT(late_host_is_not_dead),       UNIT(posted_barrier_goes_on_by_itself),
+		UNIT(killed_process_is_named),     UNIT(exit_without_close_is_told_at_once),
+		UNIT(close_with_a_barrier_posted), UNIT(closing_lingers),
+		UNIT(child_of_a_fork_has_no_part),
 	};
 
 	members_begin();

@@ -228,10 +228,10 @@ static void fork_beside_a_nic_that_ends(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(exit_within_the_library),
-		cmocka_unit_test(each_step_fails),
-		cmocka_unit_test(two_users),
-		cmocka_unit_test(fork_beside_a_nic_that_ends),
+		UNIT(exit_within_the_library),
+		UNIT(each_step_fails),
+		UNIT(two_users),
+		UNIT(fork_beside_a_nic_that_ends),
 	};
 
 	naps = mmap(NULL, 3 * sizeof(*naps), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,

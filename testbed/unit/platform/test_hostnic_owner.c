@@ -353,14 +353,10 @@ static void descriptors_work_without_a_daemon(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(two_ports_of_one_nic),
-		cmocka_unit_test(child_of_a_fork_holds_no_socket),
-		cmocka_unit_test(threads_share_a_nic),
-		cmocka_unit_test(cancelled_waiter_leaves_the_nic),
-		cmocka_unit_test(nic_without_groups_sleeps),
-		cmocka_unit_test(what_is_wrong_is_told),
-		cmocka_unit_test(its_thread_runs_where_told),
-		cmocka_unit_test(descriptors_work_without_a_daemon),
+		UNIT(two_ports_of_one_nic),       UNIT(child_of_a_fork_holds_no_socket),
+		UNIT(threads_share_a_nic),        UNIT(cancelled_waiter_leaves_the_nic),
+		UNIT(nic_without_groups_sleeps),  UNIT(what_is_wrong_is_told),
+		UNIT(its_thread_runs_where_told), UNIT(descriptors_work_without_a_daemon),
 	};
 
 	members_begin();

@@ -355,11 +355,11 @@ static void only_holders_of_the_share_get_in(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(barriers_of_two_hosts),
-		cmocka_unit_test(nic_of_a_computing_process_goes_on),
-		cmocka_unit_test(the_end_of_any_process_ends_the_group),
-		cmocka_unit_test(killed_process_leaves_no_socket),
-		cmocka_unit_test(only_holders_of_the_share_get_in),
+		UNIT(barriers_of_two_hosts),
+		UNIT(nic_of_a_computing_process_goes_on),
+		UNIT(the_end_of_any_process_ends_the_group),
+		UNIT(killed_process_leaves_no_socket),
+		UNIT(only_holders_of_the_share_get_in),
 	};
 
 	members_begin();

@@ -475,7 +475,7 @@ static void a_poller_that_does_not_read(void **state)
 	wakes_end(w);
 }
 
-#define STEPS(name) cmocka_unit_test_setup_teardown(name, begin_steps, end_steps)
+#define STEPS(name) UNIT_IN(name, begin_steps, end_steps)
 
 UNIT_MAIN(NULL, NULL, UNIT_IN(a_pass_wakes_few_sleepers, begin, end),
 	  UNIT_IN(no_pass_sends_or_closes, begin, end), UNIT_IN(sockets_are_limited, begin, end),

@@ -540,13 +540,13 @@ static void all_that_is_bad(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_that_is_good),   cmocka_unit_test(all_that_is_bad),
-		cmocka_unit_test(nothing_to_do),      cmocka_unit_test(no_nic),
-		cmocka_unit_test(addresses),          cmocka_unit_test(slow),
-		cmocka_unit_test(locked_memory),      cmocka_unit_test(many),
-		cmocka_unit_test(facts_of_a_machine), cmocka_unit_test(facts_of_an_empty_machine),
-		cmocka_unit_test(facts_of_a_device),  cmocka_unit_test(facts_of_programs),
-		cmocka_unit_test(grades_have_names),
+		UNIT(all_that_is_good),   UNIT(all_that_is_bad),
+		UNIT(nothing_to_do),      UNIT(no_nic),
+		UNIT(addresses),          UNIT(slow),
+		UNIT(locked_memory),      UNIT(many),
+		UNIT(facts_of_a_machine), UNIT(facts_of_an_empty_machine),
+		UNIT(facts_of_a_device),  UNIT(facts_of_programs),
+		UNIT(grades_have_names),
 	};
 
 	if (!mkdtemp(root))

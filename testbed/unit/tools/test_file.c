@@ -136,10 +136,10 @@ static void a_file_that_is_cut(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(whole_files_up_to_the_limit),
-		cmocka_unit_test(only_regular_files),
-		cmocka_unit_test(a_file_that_grows),
-		cmocka_unit_test(a_file_that_is_cut),
+		UNIT(whole_files_up_to_the_limit),
+		UNIT(only_regular_files),
+		UNIT(a_file_that_grows),
+		UNIT(a_file_that_is_cut),
 	};
 
 	if (!mkdtemp(dir))

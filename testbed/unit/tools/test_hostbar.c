@@ -211,9 +211,8 @@ static void posted_ahead(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(barriers),      cmocka_unit_test(barriers_despite_loss),
-		cmocka_unit_test(silent_member), cmocka_unit_test(late_member),
-		cmocka_unit_test(posted_ahead),
+		UNIT(barriers),    UNIT(barriers_despite_loss), UNIT(silent_member),
+		UNIT(late_member), UNIT(posted_ahead),
 	};
 
 	return run_with_nics(3, tests);

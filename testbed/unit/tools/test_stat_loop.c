@@ -478,20 +478,20 @@ static void full_disk(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(keeps_groups),
-		cmocka_unit_test(keeps_last_tokens),
-		cmocka_unit_test(counters_alone),
-		cmocka_unit_test(nic_without_latencies),
-		cmocka_unit_test(failed_nic),
-		cmocka_unit_test(no_memory_for_groups),
-		cmocka_unit_test(displays),
-		cmocka_unit_test(signal_ends_the_displays),
-		cmocka_unit_test(displays_of_all_nics),
-		cmocka_unit_test(failure_ends_the_displays),
-		cmocka_unit_test(displays_as_json),
-		cmocka_unit_test(displays_on_a_terminal),
-		cmocka_unit_test(displays_leave_no_memory),
-		cmocka_unit_test(full_disk),
+		UNIT(keeps_groups),
+		UNIT(keeps_last_tokens),
+		UNIT(counters_alone),
+		UNIT(nic_without_latencies),
+		UNIT(failed_nic),
+		UNIT(no_memory_for_groups),
+		UNIT(displays),
+		UNIT(signal_ends_the_displays),
+		UNIT(displays_of_all_nics),
+		UNIT(failure_ends_the_displays),
+		UNIT(displays_as_json),
+		UNIT(displays_on_a_terminal),
+		UNIT(displays_leave_no_memory),
+		UNIT(full_disk),
 	};
 
 	setenv("TZ", "UTC0", 1);

@@ -437,6 +437,6 @@ static inline bool kernel_cannot(void)
 	return why;
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) UNIT_IN(f, setup, teardown)
 
 #endif

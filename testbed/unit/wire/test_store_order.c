@@ -334,13 +334,13 @@ static void slot_of_a_receiver(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(failure, page_begin, page_end),
-		cmocka_unit_test_setup_teardown(completion_with_a_sleeper, page_begin, page_end),
-		cmocka_unit_test_setup_teardown(stragglers, page_begin, page_end),
-		cmocka_unit_test_setup_teardown(message_to_host, page_begin, page_end),
-		cmocka_unit_test_setup_teardown(messages_of_host, page_begin, page_end),
-		cmocka_unit_test_setup_teardown(slot_of_a_sender, shm_begin, shm_end),
-		cmocka_unit_test_setup_teardown(slot_of_a_receiver, shm_begin, shm_end),
+		UNIT_IN(failure, page_begin, page_end),
+		UNIT_IN(completion_with_a_sleeper, page_begin, page_end),
+		UNIT_IN(stragglers, page_begin, page_end),
+		UNIT_IN(message_to_host, page_begin, page_end),
+		UNIT_IN(messages_of_host, page_begin, page_end),
+		UNIT_IN(slot_of_a_sender, shm_begin, shm_end),
+		UNIT_IN(slot_of_a_receiver, shm_begin, shm_end),
 	};
 	int failed;
 

@@ -205,7 +205,7 @@ static void nothing_is_left(void **state)
 	assert_int_equal(blocks, 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) UNIT_IN(name, setup, teardown)
 
 UNIT_MAIN(NULL, NULL, UNIT(opens_that_fail), TEST(each_frame_has_its_nic), TEST(full_queue),
 	  TEST(frames_to_nobody), TEST(addresses), TEST(starts_anew), UNIT(nothing_is_left))

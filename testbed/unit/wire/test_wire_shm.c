@@ -485,20 +485,13 @@ static void each_call_fails(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(goes_round, setup, teardown),
-		cmocka_unit_test_setup_teardown(full_peer, setup, teardown),
-		cmocka_unit_test_setup_teardown(full_loopback, setup, teardown),
-		cmocka_unit_test_setup_teardown(dead_sender, setup, teardown),
-		cmocka_unit_test_setup_teardown(nonsense, setup, teardown),
-		cmocka_unit_test_setup_teardown(peer_gone, setup, teardown),
-		cmocka_unit_test_setup_teardown(cleans, setup, teardown),
-		cmocka_unit_test_setup_teardown(mixed_slots, setup, teardown),
-		cmocka_unit_test_setup_teardown(leaves_no_memory, setup, teardown),
-		cmocka_unit_test_setup_teardown(refuses, setup, teardown),
-		cmocka_unit_test_setup_teardown(forked, setup, teardown),
-		cmocka_unit_test_setup_teardown(answers, setup, teardown),
-		cmocka_unit_test_setup_teardown(one_place, setup, teardown),
-		cmocka_unit_test(each_call_fails),
+		UNIT_IN(goes_round, setup, teardown),       UNIT_IN(full_peer, setup, teardown),
+		UNIT_IN(full_loopback, setup, teardown),    UNIT_IN(dead_sender, setup, teardown),
+		UNIT_IN(nonsense, setup, teardown),         UNIT_IN(peer_gone, setup, teardown),
+		UNIT_IN(cleans, setup, teardown),           UNIT_IN(mixed_slots, setup, teardown),
+		UNIT_IN(leaves_no_memory, setup, teardown), UNIT_IN(refuses, setup, teardown),
+		UNIT_IN(forked, setup, teardown),           UNIT_IN(answers, setup, teardown),
+		UNIT_IN(one_place, setup, teardown),        UNIT(each_call_fails),
 	};
 	int rc;
 

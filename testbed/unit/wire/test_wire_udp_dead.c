@@ -145,10 +145,10 @@ static void strangers_get_frames(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(one, setup, teardown),
-		cmocka_unit_test_setup_teardown(ten, setup, teardown),
-		cmocka_unit_test_setup_teardown(thousand, setup, teardown),
-		cmocka_unit_test_setup_teardown(strangers_get_frames, setup, teardown),
+		UNIT_IN(one, setup, teardown),
+		UNIT_IN(ten, setup, teardown),
+		UNIT_IN(thousand, setup, teardown),
+		UNIT_IN(strangers_get_frames, setup, teardown),
 	};
 
 	has_network = network_make();

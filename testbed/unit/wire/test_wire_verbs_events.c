@@ -419,23 +419,10 @@ static void a_repair_that_fails(void **state)
 	said("has been started again (1 so far)");
 }
 
-int main(void)
-{
-#define EVENTS(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		EVENTS(ports),
-		EVENTS(addresses),
-		EVENTS(queue_pairs),
-		EVENTS(completion_queues),
-		EVENTS(devices),
-		EVENTS(no_device),
-		EVENTS(repairs),
-		EVENTS(no_repair_without_a_port),
-		EVENTS(a_repair_that_fails),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#define EVENTS(test) UNIT_IN(test, setup, teardown)
+UNIT_MAIN(NULL, NULL, EVENTS(ports), EVENTS(addresses), EVENTS(queue_pairs),
+	  EVENTS(completion_queues), EVENTS(devices), EVENTS(no_device), EVENTS(repairs),
+	  EVENTS(no_repair_without_a_port), EVENTS(a_repair_that_fails))
 #else
 int main(void)
 {
