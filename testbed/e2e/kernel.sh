@@ -96,18 +96,6 @@ each_alg() {
 }
 
 # Of posts that leave the host (5 %), too: the programs have no part in these.
-worse_wire() {
-	nft -f - <<-'RULES'
-		table netdev nbar {
-			chain out {
-				type filter hook egress device va priority 0;
-				numgen random mod 100 < 5 drop
-				numgen random mod 100 < 5 dup to va
-			}
-		}
-	RULES
-}
-
 killed_member() {
 	local pid
 	begin -i 100000000

@@ -163,6 +163,19 @@ finish() {
 	exit $?
 }
 
+# The interface va loses 5 % of what it sends, and doubles as many.
+worse_wire() {
+	nft -f - <<-'RULES'
+		table netdev nbar {
+			chain out {
+				type filter hook egress device va priority 0;
+				numgen random mod 100 < 5 drop
+				numgen random mod 100 < 5 dup to va
+			}
+		}
+	RULES
+}
+
 # The subcommands, of one word or two, as `nbar help` and `nbar-lab help` list them, behind the program. An installation may
 # have no nbar-lab.
 subcommands() {

@@ -20,18 +20,6 @@ frames() { # BARRIERS: at least one frame per barrier left through interface va
 	awk -v wanted="$1" '$1 == "va:" { found = $11 >= wanted } END { exit !found }' /proc/net/dev
 }
 
-worse_wire() {
-	nft -f - <<-'RULES'
-		table netdev nbar {
-			chain out {
-				type filter hook egress device va priority 0;
-				numgen random mod 100 < 5 drop
-				numgen random mod 100 < 5 dup to va
-			}
-		}
-	RULES
-}
-
 recovered() { # NICs have sent PULLs, and counted duplicates
 	"$BUILD/nbar" stat --json "$work/b/n1.sock" >"$work/stat"
 	grep -qE '"pulls_sent": [1-9]' "$work/stat" && grep -qE '"tokens_(duplicate|stale)": [1-9]' "$work/stat"
