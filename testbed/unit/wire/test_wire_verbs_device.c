@@ -70,7 +70,6 @@ const char *ibv_get_device_name(struct ibv_device *d)
 
 static int post_recv(struct ibv_qp *q, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
-	(void)bad;
 	assert_ptr_equal(q, &qp[0]);
 	assert_int_equal(wr->sg_list->lkey, 40);
 	fake.nreceive++;
@@ -79,7 +78,6 @@ static int post_recv(struct ibv_qp *q, struct ibv_recv_wr *wr, struct ibv_recv_w
 
 static int poll_cq(struct ibv_cq *q, int n, struct ibv_wc *wc)
 {
-	(void)wc;
 	assert_true(q == &cq[2] && n == 1);
 	return 0;
 }
@@ -308,7 +306,6 @@ static void close_wire(void)
 
 static int begin(void **state)
 {
-	(void)state;
 	memset(&fake, 0, sizeof(fake));
 	fake.ndevice = 2;
 	fake.ngid = 5;
@@ -335,7 +332,6 @@ static void what_it_takes(void **state)
 	int status = -1, open;
 	pid_t child;
 
-	(void)state;
 	assert_int_equal(open_wire(""), 0);
 	assert_string_equal(w->base.text, "::ffff:192.0.2.7/2:1234 ud");
 	assert_true(w->port == 2 && w->gid_index == 5 && w->sl == 0 && w->send_inline);
@@ -368,7 +364,6 @@ static void what_it_takes(void **state)
 /* Each GID is better than those before it. */
 static void the_best_gid(void **state)
 {
-	(void)state;
 	for (fake.ngid = 1; fake.ngid <= 7; fake.ngid++) {
 		const uint32_t best = fake.ngid < 7 ? (uint32_t)fake.ngid - 1 : 5;
 
@@ -405,7 +400,6 @@ static void options_refused(void **state)
 		  -ENODEV },
 	};
 
-	(void)state;
 	for (uint32_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		refused(cases[i].options, cases[i].rc, cases[i].says);
 	fake.ndevice = 1;
@@ -456,7 +450,6 @@ static void calls_that_fail(void **state)
 		  -EPERM },
 	};
 
-	(void)state;
 	for (uint32_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		fake.fails = cases[i].call;
 		fake.nth = cases[i].nth;
@@ -467,7 +460,6 @@ static void calls_that_fail(void **state)
 
 static void call_now(struct wire_base *base, void (*fn)(void *arg, uint64_t now), void *arg)
 {
-	(void)base;
 	fn(arg, 9);
 }
 
@@ -558,7 +550,6 @@ static void mode_of_the_device(void **state)
 		      { 0xffffff, VERBS_WRITE_UC },
 		      { 0x15b3, VERBS_WRITE_RC } };
 
-	(void)state;
 	for (uint32_t i = 0; i < 3; i++) {
 		fake.vendor = cases[i].vendor;
 		assert_int_equal(open_wire("mode=write"), 0);
@@ -569,24 +560,15 @@ static void mode_of_the_device(void **state)
 
 static void connections(void **state)
 {
-	(void)state;
 	connects("mode=write-rc,sl=4", true, false);
 	connects("mode=write-uc,sl=4,inline=no", false, true);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(connections, begin),
-		cmocka_unit_test_setup(mode_of_the_device, begin),
-		cmocka_unit_test_setup(what_it_takes, begin),
-		cmocka_unit_test_setup(the_best_gid, begin),
-		cmocka_unit_test_setup(options_refused, begin),
-		cmocka_unit_test_setup(calls_that_fail, begin),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, cmocka_unit_test_setup(connections, begin),
+	  cmocka_unit_test_setup(mode_of_the_device, begin),
+	  cmocka_unit_test_setup(what_it_takes, begin), cmocka_unit_test_setup(the_best_gid, begin),
+	  cmocka_unit_test_setup(options_refused, begin),
+	  cmocka_unit_test_setup(calls_that_fail, begin))
 #else
 int main(void)
 {
