@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Barriers by wait policy: "auto" (the default) beside "spin" and "yield", interleaved in one run, with
 # as many ranks as processors and with four times as many: Open MPI on test hosts (the glue, and method
-# lib, which is libnbar alone), ranks of one host, and teams of threads. Prints medians of the mean
-# latency, in us, and the ratio of "auto" to the better of the others. Started by make bench-wait.
+# lib, which is libnbar alone), ranks of one host, and teams of threads. Prints, when a point is
+# measured, medians of the mean latency, in us, and the ratio of "auto" to the better of the others.
+# Started by make bench-wait.
 #
 # Environment: REPEAT; RANKS; WHAT: ring, af_packet, udp (test hosts with these wires), host (test hosts,
-# in-process NICs), one (all ranks on one host), team (threads); BARRIERS.
+# in-process NICs), one (all ranks on one host), team (threads); BARRIERS; LIMIT: seconds, after which
+# no point begins.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/lib.sh
@@ -53,31 +55,37 @@ all() {
 	done
 }
 
+# table: the points of $work/point.
+table() {
+	awk "$(cat testbed/bench/ratios.awk)"'
+		{
+			point = sprintf("%-10s %-14s %3d", $1, $2, $3)
+			if (!(point in seen)) { seen[point] = 1; name[++points] = point }
+			value[point $4, ++count[point $4]] = $5
+		}
+		END {
+			for (i = 1; i <= points; i++) {
+				p = name[i]
+				spin = median(p "spin", count[p "spin"])
+				yield = median(p "yield", count[p "yield"])
+				auto = median(p "auto", count[p "auto"])
+				printf "%s %9.2f %9.2f %9.2f  %.2f\n", p, spin, yield, auto, auto / (spin < yield ? spin : yield)
+			}
+		}' "$work/point"
+}
+
+printf '%-10s %-14s %3s %9s %9s %9s  %s\n' what barrier n spin yield auto 'auto / better'
 for what in ${WHAT:-team one host ring af_packet udp}; do
 	for n in $ranks; do
+		[ $SECONDS -lt "${LIMIT:-3600}" ] || { echo "left out after $SECONDS s: $what $n"; continue; }
 		case $what in
 		team) ;;
 		one) $cluster up 1 --wire none ;;
 		host) $cluster up "$n" --wire none ;;
 		*) $cluster up "$n" --wire "$what" ;;
 		esac >"$work/up" 2>&1 || die "cluster up: $(cat "$work/up")"
-		all "$what" "$n" >>"$work/all" || exit 1
+		all "$what" "$n" >"$work/point" || exit 1
+		table
 		[ "$what" = team ] || $cluster down >/dev/null
 	done
 done
-awk "$(cat testbed/bench/ratios.awk)"'
-	{
-		point = sprintf("%-10s %-14s %3d", $1, $2, $3)
-		if (!(point in seen)) { seen[point] = 1; name[++points] = point }
-		value[point $4, ++count[point $4]] = $5
-	}
-	END {
-		printf "%-10s %-14s %3s %9s %9s %9s  %s\n", "what", "barrier", "n", "spin", "yield", "auto", "auto / better"
-		for (i = 1; i <= points; i++) {
-			p = name[i]
-			spin = median(p "spin", count[p "spin"])
-			yield = median(p "yield", count[p "yield"])
-			auto = median(p "auto", count[p "auto"])
-			printf "%s %9.2f %9.2f %9.2f  %.2f\n", p, spin, yield, auto, auto / (spin < yield ? spin : yield)
-		}
-	}' "$work/all"
