@@ -47,7 +47,7 @@ NICD_MAIN_OBJ := $(NICD_MAIN_SRC:%.c=$(BUILD)/nicd/%.o)
 # The wire "kernel" is built where clang and libbpf are; KERNEL= leaves it out. It contains its programs: users need no clang.
 KERNEL ?= $(shell command -v clang >/dev/null && pkg-config --exists libbpf 2>/dev/null && echo yes)
 KERNEL_PROGRAMS := $(BUILD)/kernel/programs.bpf.o
-CFLAGS_kernel = $(CFLAGS_nicd) -DKERNEL_PROGRAMS='"$(KERNEL_PROGRAMS)"' $(shell pkg-config --cflags libbpf 2>/dev/null)
+CFLAGS_kernel = $(CFLAGS_nicd) -Wno-gnu-statement-expression -DKERNEL_PROGRAMS='"$(KERNEL_PROGRAMS)"' $(shell pkg-config --cflags libbpf 2>/dev/null)
 $(KERNEL_PROGRAMS): firmware/wire/kernel/programs.bpf.c $(wildcard firmware/wire/kernel/*.h firmware/core/*.[ch]) firmware/include/nbar_abi.h
 	$(call say,CLANG,$@)
 	$(Q)mkdir -p $(@D)

@@ -18,7 +18,7 @@
 #define KERNEL_TYPE 0x88B5u       /* of Ethernet: IEEE 802, for local experiments */
 #define KERNEL_UDP_PORT 34997u    /* where start sockets send to, ... */
 #define KERNEL_UDP_TO 0xe0000073u /* ... and the group, local to the link: it needs no route */
-#define KERNEL_MARK 0x1173u       /* of all that start sockets send: hosts cannot change it */
+#define KERNEL_MARK 0x2b3d1173u   /* of all that start sockets send: hosts cannot change it */
 
 /* A state in the kernel: struct nbfw_state, whose bits have NBFW_FIXED_WORDS words there. */
 #define KERNEL_STATE_SIZE (24u + 4 * NBFW_FIXED_WORDS)
