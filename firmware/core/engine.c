@@ -241,6 +241,19 @@ static void on_token(struct nbfw_state *s, const struct nbar_plan *p, const stru
 	}
 }
 
+bool nbfw_has_token(const struct nbfw_state *s, uint32_t epoch, uint32_t slot)
+{
+	return has(s, epoch & 1, slot);
+}
+
+bool nbfw_takes(const struct nbfw_state *s, const struct nbar_plan *p, const struct nbfw_token *t)
+{
+	uint32_t ahead = t->epoch - s->epoch;
+
+	return from_source(p, t) && ahead <= 1 && (ahead == 1 || s->running) &&
+	       s->cause == NBAR_STATUS_OK && !has(s, t->epoch & 1, t->slot);
+}
+
 /* The send that fills slot t->slot of rank t->src, or nsend. Rare path: a linear search. */
 static uint32_t send_to(const struct nbar_plan *p, const struct nbfw_token *t)
 {
@@ -341,20 +354,22 @@ static void on_timeout(struct nbfw_state *s, const struct nbar_plan *p, struct n
 	a->timer = NBFW_ARM;
 }
 
-static void on_leave(struct nbfw_state *s, const struct nbar_plan *p, uint8_t cause,
+static void on_leave(struct nbfw_state *s, const struct nbar_plan *p, const struct nbfw_event *ev,
 		     struct nbfw_action *a)
 {
+	const uint8_t cause = ev->cause;
+	uint32_t rank = cause == NBAR_STATUS_MISMATCH ? ev->token.src : p->rank;
 	bool orderly = cause == NBAR_STATUS_CLOSED && !s->running;
 
 	if (s->cause != NBAR_STATUS_OK) {
 		a->verdict = NBFW_STALE;
 		return;
 	}
-	if (cause == NBAR_STATUS_OK || cause >= NBAR_STATUS_END) {
+	if (cause == NBAR_STATUS_OK || cause >= NBAR_STATUS_END || rank >= p->size) {
 		a->verdict = NBFW_BAD;
 		return;
 	}
-	engine_fail(s, p, a, cause, p->rank);
+	engine_fail(s, p, a, cause, rank);
 	/* R7: no ABORT, because every member closes sooner or later. A member that still waits
 	 * sends a PULL, and the answer names the cause. */
 	if (orderly)
@@ -397,7 +412,7 @@ void nbfw_step(struct nbfw_state *s, const struct nbar_plan *p, const struct nbf
 		on_timeout(s, p, a);
 		return;
 	case NBFW_EV_LEAVE:
-		on_leave(s, p, ev->cause, a);
+		on_leave(s, p, ev, a);
 		return;
 	case NBFW_EV_TOKEN:
 		nbfw_step_token(s, p, &ev->token, a);

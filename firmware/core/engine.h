@@ -50,8 +50,9 @@ enum nbfw_event_type {
 
 struct nbfw_event {
 	enum nbfw_event_type type;
-	uint8_t cause;           /* LEAVE: CLOSED, HOST_DIED or NIC_DOWN */
-	struct nbfw_token token; /* TOKEN: the caller has checked handle and cookie */
+	uint8_t cause;           /* LEAVE: CLOSED, HOST_DIED, NIC_DOWN or MISMATCH */
+	struct nbfw_token token; /* TOKEN: the caller has checked handle and cookie. LEAVE by
+				  * MISMATCH: src has posted another value */
 };
 
 enum nbfw_verdict {
@@ -122,6 +123,12 @@ void nbfw_step(struct nbfw_state *s, const struct nbar_plan *p, const struct nbf
 /* Does the same for an event TOKEN whose frame lies elsewhere: this avoids a copy of the frame. */
 void nbfw_step_token(struct nbfw_state *s, const struct nbar_plan *p, const struct nbfw_token *t,
 		     struct nbfw_action *a);
+
+/* True if a TOKEN is new: the engine will use it. */
+bool nbfw_takes(const struct nbfw_state *s, const struct nbar_plan *p, const struct nbfw_token *t);
+
+/* True if the token of a slot for this epoch, the running one or the next, has come. */
+bool nbfw_has_token(const struct nbfw_state *s, uint32_t epoch, uint32_t slot);
 
 /* True if the running step still lacks the token of this slot. */
 bool nbfw_missing(const struct nbfw_state *s, const struct nbar_plan *p, uint32_t slot);

@@ -15,6 +15,10 @@
 
 #define NBFW_FRAME_SIZE 48u
 #define NBFW_FRAME_VERSION 2u
+#define NBFW_FRAME_VERSION_VALUE 3u /* a TOKEN, then its value */
+#define NBFW_FRAME_MAX (NBFW_FRAME_SIZE + 8u + NBAR_VALUE_MAX)
+
+struct nbfw_value; /* value.h */
 
 enum nbfw_type {
 	NBFW_TOKEN = 1, /* the signal of one slot */
@@ -29,9 +33,10 @@ enum nbfw_type {
 
 struct nbfw_token {
 	uint8_t type;
-	uint32_t handle; /* of the receiving member, at its NIC */
-	uint64_t cookie; /* of the receiving member */
-	uint32_t src;    /* rank of the sender */
+	uint16_t value_length; /* of the value with its head; 0: it has none */
+	uint32_t handle;       /* of the receiving member, at its NIC */
+	uint64_t cookie;       /* of the receiving member */
+	uint32_t src;          /* rank of the sender */
 	union {
 		struct {
 			uint32_t epoch;
@@ -48,14 +53,21 @@ struct nbfw_token {
 		uint32_t word[NBAR_SIGNAL_WORDS]; /* SIGNAL */
 	};
 	uint64_t reply_cookie; /* PULL, PROBE: of the sender. SIGNAL: handle of the sender */
+	const struct nbfw_value *value; /* if value_length is not 0: valid as long as the call */
 };
 
-/* Writes the NBFW_FRAME_SIZE bytes of t. */
-void nbfw_token_pack(const struct nbfw_token *t, uint8_t frame[NBFW_FRAME_SIZE]);
+/* Writes the frame of t; returns its length: NBFW_FRAME_SIZE, or with a value at most
+ * NBFW_FRAME_MAX. */
+uint32_t nbfw_token_pack(const struct nbfw_token *t, uint8_t *frame);
+
+/* Length of the frame with this version that begins here, of which `length` bytes are there; 0: it
+ * is not whole, or no frame. */
+uint32_t nbfw_frame_length(const uint8_t *frame, size_t length, uint8_t version);
 
 /*
- * Reads a frame. False, with *t unspecified, if it is shorter than NBFW_FRAME_SIZE, of another
- * version, of an unknown type, or has a reserved bit set. Bytes after the frame are padding.
+ * Reads a frame; t->value lies in it. False, with *t unspecified, if it is shorter than its version
+ * says, of another version, of an unknown type, has a reserved bit set, or a value that
+ * nbfw_value_length refuses. Bytes after the frame are padding.
  */
 bool nbfw_token_unpack(const uint8_t *frame, size_t length, struct nbfw_token *t);
 

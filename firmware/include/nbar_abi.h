@@ -20,7 +20,7 @@
 #endif
 
 #define NBAR_ABI_MAGIC 0x7261626eu /* "nbar" as bytes in memory */
-#define NBAR_ABI_VERSION 1u
+#define NBAR_ABI_VERSION 2u
 
 /* Limits. A request beyond a limit is refused with a message that names the limit. */
 #define NBAR_NICS_MAX 64u       /* NICs per daemon */
@@ -34,6 +34,9 @@
 #define NBAR_SLOTS_MAX 4096u    /* receive slots per plan */
 #define NBAR_PEERS_MAX 4096u    /* distinct peers per group */
 #define NBAR_POSTED_MAX 1024u   /* barriers a host may post ahead of the last one completed */
+#define NBAR_VALUE_MAX 256u     /* bytes of the elements of a value */
+#define NBAR_VALUES_AHEAD 8u    /* the same as NBAR_POSTED_MAX for barriers that carry values */
+#define NBAR_VALUE_GROUPS 32u   /* groups per port whose barriers can carry values */
 #define NBAR_SIGNALS_MAX 1024u  /* entries in each signal ring of a port; a power of two */
 #define NBAR_MESSAGE_MAX 65536u /* bytes of one message on the control socket */
 #define NBAR_NAME_MAX 32u       /* bytes of a NIC's or an algorithm's name, with its final zero */
@@ -83,6 +86,69 @@ struct nbar_endpoint {
 };
 NBAR_ABI_ASSERT(sizeof(struct nbar_endpoint) == NBAR_ENDPOINT_SIZE, "endpoint address");
 
+/*
+ * A value that a barrier carries. All members post the same op, type and count; each gets the same
+ * result. X(name, number, what it takes): I integers, F reals, L pairs of a number and an index.
+ */
+#define NBAR_VALUE_OPS(X)  \
+	X(SUM, 1, "IF")    \
+	X(MIN, 2, "IF")    \
+	X(MAX, 3, "IF")    \
+	X(PROD, 4, "I")    \
+	X(BAND, 5, "I")    \
+	X(BOR, 6, "I")     \
+	X(BXOR, 7, "I")    \
+	X(LAND, 8, "I")    \
+	X(LOR, 9, "I")     \
+	X(LXOR, 10, "I")   \
+	X(MINLOC, 11, "L") \
+	X(MAXLOC, 12, "L")
+
+/* X(name, number, class, bytes of an element, bytes of its number): a pair is a number, then an
+ * index of 32 bits, then bytes that the NIC makes 0. */
+#define NBAR_VALUE_TYPES(X)           \
+	X(INT8, 1, 'I', 1, 1)         \
+	X(INT16, 2, 'I', 2, 2)        \
+	X(INT32, 3, 'I', 4, 4)        \
+	X(INT64, 4, 'I', 8, 8)        \
+	X(UINT8, 5, 'I', 1, 1)        \
+	X(UINT16, 6, 'I', 2, 2)       \
+	X(UINT32, 7, 'I', 4, 4)       \
+	X(UINT64, 8, 'I', 8, 8)       \
+	X(FLOAT, 9, 'F', 4, 4)        \
+	X(DOUBLE, 10, 'F', 8, 8)      \
+	X(FLOAT_INT, 11, 'L', 8, 4)   \
+	X(INT_INT, 12, 'L', 8, 4)     \
+	X(DOUBLE_INT, 13, 'L', 16, 8) \
+	X(INT64_INT, 14, 'L', 16, 8)
+
+enum nbar_value_op {
+#define NBAR_VALUE_OP_ID(name, number, ...) NBAR_##name = number,
+	NBAR_VALUE_OPS(NBAR_VALUE_OP_ID)
+#undef NBAR_VALUE_OP_ID
+};
+
+enum nbar_value_type {
+#define NBAR_VALUE_TYPE_ID(name, number, ...) NBAR_##name = number,
+	NBAR_VALUE_TYPES(NBAR_VALUE_TYPE_ID)
+#undef NBAR_VALUE_TYPE_ID
+};
+
+struct nbar_value {
+	uint8_t op, type; /* enum nbar_value_op, enum nbar_value_type */
+	uint16_t count;   /* of elements; at least 1, and at most NBAR_VALUE_MAX bytes */
+	uint32_t epoch;   /* in a page: the barrier; else 0 */
+	union {           /* little-endian */
+		uint8_t byte[NBAR_VALUE_MAX];
+		uint32_t word[NBAR_VALUE_MAX / 4];
+		int32_t i32[NBAR_VALUE_MAX / 4];
+		int64_t i64[NBAR_VALUE_MAX / 8];
+		float f32[NBAR_VALUE_MAX / 4];
+		double f64[NBAR_VALUE_MAX / 8];
+	} of;
+};
+NBAR_ABI_ASSERT(sizeof(struct nbar_value) == 8 + NBAR_VALUE_MAX, "value");
+
 /* The state of a group: the upper half of a completion word. 0: no failure; all others are
  * final. */
 enum nbar_status {
@@ -92,7 +158,8 @@ enum nbar_status {
 	NBAR_STATUS_CLOSED = 3,    /* a member closed the group; others still wait for it */
 	NBAR_STATUS_NIC_DOWN = 4,  /* a member's NIC was stopped, or its device has failed */
 	NBAR_STATUS_ABORTED = 5,   /* a member's process has aborted the group */
-	NBAR_STATUS_END = 6        /* the first invalid value */
+	NBAR_STATUS_MISMATCH = 6,  /* a member has posted another op, type or count, or no value */
+	NBAR_STATUS_END = 7        /* the first invalid value */
 };
 
 /*
@@ -155,6 +222,14 @@ struct nbar_signal {
 	uint32_t word[NBAR_SIGNAL_WORDS];
 };
 
+/* Where the host writes the value of barrier `epoch` before it posts, and the NIC the result, with
+ * NBAR_VALUE_RESULT in op. */
+struct nbar_value_place {
+	struct nbar_value value;
+	uint8_t reserved[56];
+};
+#define NBAR_VALUE_RESULT 0x80u
+
 struct nbar_page {
 	uint32_t magic, version; /* NBAR_ABI_MAGIC, NBAR_ABI_VERSION */
 	uint32_t port;
@@ -170,12 +245,14 @@ struct nbar_page {
 	struct nbar_completion completion[NBAR_GROUPS_MAX];
 	struct nbar_signal send[NBAR_SIGNALS_MAX]; /* host to NIC */
 	struct nbar_signal recv[NBAR_SIGNALS_MAX]; /* NIC to host */
+	/* By nbar_rep_group_open.values, then by epoch modulo NBAR_VALUES_AHEAD. */
+	struct nbar_value_place value[NBAR_VALUE_GROUPS][NBAR_VALUES_AHEAD];
 };
 
 NBAR_ABI_ASSERT(sizeof(struct nbar_doorbell) == 8, "doorbell");
 NBAR_ABI_ASSERT(sizeof(struct nbar_completion) == 64, "a completion is one cache line");
 NBAR_ABI_ASSERT(sizeof(struct nbar_signal) == 32, "signal");
-NBAR_ABI_ASSERT(sizeof(struct nbar_page) == 384 + 8192 + 65536 + 2 * 32768, "page");
+NBAR_ABI_ASSERT(sizeof(struct nbar_page) == 384 + 8192 + 65536 + 2 * 32768 + 81920, "page");
 
 /*
  * Error numbers of replies, which carry them negated. They are the numbers of Linux. Another
@@ -290,6 +367,8 @@ struct nbar_req_group_open {
 	uint32_t rank, size;
 	uint32_t tag;         /* any number; members with another tag are refused at connect */
 	uint32_t plan_length; /* bytes of the plan that follows; 0 unless alg is "custom" */
+	uint32_t value_max;   /* bytes of the elements of a value, at most; 0: no values */
+	uint32_t reserved;
 };
 
 struct nbar_rep_group_open {
@@ -297,6 +376,8 @@ struct nbar_rep_group_open {
 	uint32_t npeer; /* ranks that follow: connect needs their endpoint addresses, in this
 			 * order */
 	struct nbar_endpoint endpoint;
+	uint32_t values; /* with value_max: index in value[] of the page */
+	uint32_t reserved;
 };
 
 struct nbar_req_group_connect {
@@ -491,8 +572,8 @@ NBAR_ABI_ASSERT(sizeof(struct nbar_req_port_open) == 8, "port open");
 NBAR_ABI_ASSERT(sizeof(struct nbar_rep_port_open) == 64, "port opened");
 NBAR_ABI_ASSERT(sizeof(struct nbar_req_port_attach) == 24, "port attach");
 NBAR_ABI_ASSERT(sizeof(struct nbar_req_group_attach) == 104, "group attach");
-NBAR_ABI_ASSERT(sizeof(struct nbar_req_group_open) == 48, "group open");
-NBAR_ABI_ASSERT(sizeof(struct nbar_rep_group_open) == 104, "group opened");
+NBAR_ABI_ASSERT(sizeof(struct nbar_req_group_open) == 56, "group open");
+NBAR_ABI_ASSERT(sizeof(struct nbar_rep_group_open) == 112, "group opened");
 NBAR_ABI_ASSERT(sizeof(struct nbar_req_group_connect) == 8, "group connect");
 NBAR_ABI_ASSERT(sizeof(struct nbar_rep_group_connect) == 8, "group connected");
 NBAR_ABI_ASSERT(sizeof(struct nbar_req_group_close) == 8, "group close");

@@ -60,6 +60,13 @@ int nblib_group_failed(struct nbar_group *g, uint64_t word)
 				  "barrier %u of the group failed: rank %u has aborted the group: "
 				  "look there for what went wrong",
 				  epoch, rank);
+	case NBAR_STATUS_MISMATCH:
+		return nblib_fail(
+			-EBADMSG,
+			"barrier %u of the group failed: the value of rank %u has another "
+			"op, type or count than others, or it has none: all members must "
+			"post alike values",
+			epoch, rank);
 	case NBAR_STATUS_OK:
 		return nblib_link_lost(&g->port->link);
 	case NBAR_STATUS_END:
@@ -84,7 +91,7 @@ int nblib_post_refused(struct nbar_group *g, uint64_t word)
 		return nblib_link_lost(&g->port->link);
 	return nblib_fail(-EAGAIN,
 			  "%u barriers of the group are under way, more cannot be: wait for some",
-			  NBAR_POSTED_MAX);
+			  (uint32_t)order_posted_read(&g->posted) - (uint32_t)word);
 }
 
 /* The error of an nbar_post that cannot post: names the reason. */

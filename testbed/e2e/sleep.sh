@@ -82,14 +82,14 @@ flood() {
 		s.connect(sys.argv[1])
 		s.settimeout(60)
 		magic = int.from_bytes(b"nbar", "little")
-		kick = struct.pack("=IHHII", magic, 1, 14, 16, 0)
+		kick = struct.pack("=IHHII", magic, 2, 14, 16, 0)
 		end = time.monotonic() + 2
 		while time.monotonic() < end:
 		    s.send(kick)
-		s.send(struct.pack("=IHHII", magic, 1, 14, 20, 7) + b"body")
+		s.send(struct.pack("=IHHII", magic, 2, 14, 20, 7) + b"body")
 		reply = s.recv(4096)
 		assert struct.unpack_from("=IHHIi", reply)[4] < 0, reply
-		s.send(struct.pack("=IHHII", magic, 1, 5, 16, 8))
+		s.send(struct.pack("=IHHII", magic, 2, 5, 16, 8))
 		assert struct.unpack_from("=IHHIi", s.recv(4096))[4] == 0
 	END
 }

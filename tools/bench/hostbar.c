@@ -148,6 +148,7 @@ static int hostbar_fail(struct hostbar *hb)
 		[NBAR_STATUS_CLOSED] = { ESHUTDOWN, "has closed the group" },
 		[NBAR_STATUS_NIC_DOWN] = { ENETDOWN, "has lost its NIC" },
 		[NBAR_STATUS_ABORTED] = { ECANCELED, "has aborted the group" },
+		[NBAR_STATUS_MISMATCH] = { EBADMSG, "has another value" },
 	};
 
 	snprintf(hb->error, sizeof(hb->error), "barrier %u cannot complete: rank %u %s",

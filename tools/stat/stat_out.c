@@ -22,7 +22,7 @@ static const char *const counter_text[NBAR_COUNTER_END] = {
 
 static const char *const life_name[] = { "?", "open", "connected", "linger" };
 static const char *const status_name[] = { "ok",       "silent",  "host died", "closed",
-					   "NIC down", "aborted", "?" };
+					   "NIC down", "aborted", "mismatch",  "?" };
 
 static const char *life_of(const struct nbar_group_info *g)
 {

@@ -9,8 +9,8 @@
 #include "engine.h"
 #include "group_plans.h"
 
-static const char *const cause_name[] = { "ok",     "silent",   "host-died",
-					  "closed", "nic-down", "aborted" };
+static const char *const cause_name[] = { "ok",       "silent",  "host-died", "closed",
+					  "nic-down", "aborted", "mismatch" };
 
 static uint8_t cause_of(const char *name)
 {
@@ -32,7 +32,7 @@ static struct nbfw_event event_of(const char *line, uint32_t base)
 		ev.type = NBFW_EV_START;
 	} else if (!strncmp(line, "timeout ", 8)) {
 		ev.type = NBFW_EV_TIMEOUT;
-	} else if (sscanf(line, "leave %31s", word) == 1) {
+	} else if (sscanf(line, "leave %31s from %u", word, &t->src) >= 1) {
 		ev.type = NBFW_EV_LEAVE;
 		ev.cause = cause_of(word);
 	} else {
@@ -234,14 +234,14 @@ static void test_r3_bad_frames(void **state)
 		      "abort @1 slot 0 from 2 rank 3 silent => bad\n"
 		      "abort @1 slot 0 from 3 rank 4 silent => bad\n"
 		      "abort @1 slot 0 from 3 rank 1 ok => bad\n"
-		      "abort @1 slot 0 from 3 rank 1 6 => bad\n"
+		      "abort @1 slot 0 from 3 rank 1 7 => bad\n"
 		      "pull @1 slot 0 from 2 => bad\n"
 		      "pull @1 slot 1 from 1 => bad\n"
 		      "pull @3 slot 0 from 1 => bad\n"
 		      "signal @1 slot 0 from 3 => bad\n"
 		      "other @1 slot 0 from 3 => bad\n"
 		      "leave ok => bad\n"
-		      "leave 6 => bad\n"
+		      "leave 7 => bad\n"
 		      "token @1 slot 0 from 3 => tokens @1 to 2.1, arm\n");
 }
 
@@ -377,6 +377,11 @@ static void test_r6_failure(void **state)
 		      "1.0, disarm\n"
 		      "start => stale\n"
 		      "pull @1 slot 0 from 1 => reply token\n");
+	/* A token whose value does not fit: its sender is named. */
+	run_trace_alg(NBFW_ALG_PAIRWISE, 0, 4, 0,
+		      "start => tokens @1 to 1.0, arm\n"
+		      "leave mismatch from 4 => bad\n"
+		      "leave mismatch from 1 => failed mismatch 1, aborts @1 to 2.1, disarm\n");
 	/* An ABORT of a source is stale if the source's token for this barrier has come. */
 	run_trace_alg(NBFW_ALG_DISSEMINATION, 1, 4, 0,
 		      "start => tokens @1 to 1.0, arm\n"

@@ -4,6 +4,7 @@
  * refused.
  */
 #include "token.h"
+#include "value.h"
 #include "unit/unit.h"
 
 /* Every field has different bytes, so swapped fields are found. */
@@ -123,5 +124,51 @@ static void test_refused(void **state)
 	assert_true(unpacks(frame, NBFW_FRAME_SIZE));
 }
 
+/* A value follows the 48 bytes, which then have version 3. */
+static void test_values(void **state)
+{
+	static const uint8_t tail[] = { 1, 10, 2, 0, 0, 0, 0, 0, 0x11, 0x12, 0x13 };
+	struct nbfw_value v = {
+		.op = NBAR_SUM, .type = NBAR_DOUBLE, .count = { 2 }, .byte = { 0x11, 0x12, 0x13 }
+	};
+	struct nbfw_token t = known, got;
+	uint8_t frame[NBFW_FRAME_MAX] = { 0 };
+	const uint32_t size = NBFW_FRAME_SIZE + 8 + 16;
+
+	(void)state;
+	t.type = NBFW_TOKEN;
+	t.value = &v;
+	t.value_length = 8 + 16;
+	assert_int_equal(nbfw_token_pack(&t, frame), size);
+	assert_int_equal(frame[0], 3);
+	assert_int_equal(frame[1], 1);
+	assert_memory_equal(frame + 2, known_frame + 2, NBFW_FRAME_SIZE - 2);
+	assert_memory_equal(frame + NBFW_FRAME_SIZE, tail, sizeof(tail));
+	assert_true(nbfw_token_unpack(frame, size, &got));
+	require_same(&got, &t);
+	assert_int_equal(got.value_length, 8 + 16);
+	assert_ptr_equal(got.value, frame + NBFW_FRAME_SIZE);
+	for (size_t length = 0; length <= sizeof(frame); length++)
+		assert_int_equal(unpacks(frame, length), length >= size);
+	for (uint32_t v1 = 0; v1 < 256; v1++) {
+		frame[0] = (uint8_t)v1; /* version 2: without the value */
+		assert_int_equal(unpacks(frame, size), v1 == 2 || v1 == 3);
+	}
+	frame[0] = 3;
+	for (uint32_t type = 0; type < 256; type++) {
+		frame[1] = (uint8_t)type;
+		assert_int_equal(unpacks(frame, size), type == NBFW_TOKEN);
+	}
+	frame[1] = NBFW_TOKEN;
+	for (uint32_t at = NBFW_FRAME_SIZE; at < NBFW_FRAME_SIZE + 8; at++) {
+		uint8_t was = frame[at];
+
+		frame[at] = 0xff; /* a wrong op, type, count or reserved byte */
+		assert_false(unpacks(frame, size));
+		frame[at] = was;
+	}
+	assert_int_equal(nbfw_token_pack(&known, frame), NBFW_FRAME_SIZE);
+}
+
 UNIT_MAIN(NULL, NULL, UNIT(test_known_bytes), UNIT(test_signal_words), UNIT(test_there_and_back),
-	  UNIT(test_refused))
+	  UNIT(test_refused), UNIT(test_values))

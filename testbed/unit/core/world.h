@@ -11,6 +11,7 @@
 
 #include "engine.h"
 #include "group_plans.h"
+#include "value.h"
 
 #define WORLD_TIMEOUT 100u /* less than the 2 * 60 that an answer to a PULL may take */
 
@@ -20,11 +21,12 @@ struct world_event {
 	uint32_t to;
 	uint32_t stamp;          /* TIMER: number of its arming */
 	uint8_t cause;           /* LEAVE */
-	struct nbfw_token token; /* FRAME */
+	struct nbfw_token token; /* FRAME; its value is freed with the event */
 };
 
 struct world_member {
 	struct nbfw_state *s;
+	struct nbfw_values *values;    /* NULL: the group has none */
 	uint32_t nstart, ndone, nfail; /* barriers started and completed; failures reported */
 	uint32_t stamp;                /* number of the last arming; an older TIMER is ignored */
 	bool armed;
@@ -44,6 +46,12 @@ struct world {
 	bool outage;                  /* all frames are lost */
 	uint64_t now, order;
 	uint64_t nframe, npull; /* sent */
+	/* Of groups with values: makes that of a barrier (false: it has none), and sees a result.
+	 */
+	bool (*value)(struct world *w, uint32_t rank, uint32_t barrier, struct nbfw_value *out);
+	void (*result)(struct world *w, uint32_t rank, uint32_t barrier,
+		       const struct nbfw_value *v);
+	void *arg;
 	struct world_member *member;
 	struct world_event *heap;
 	uint32_t nheap, cap;
@@ -118,13 +126,31 @@ static inline void world_transmit(struct world *w, uint32_t to, const struct nbf
 	for (uint32_t copies = rng_percent(&w->rng, w->repeat) ? 2 : 1; copies > 0; copies--) {
 		uint32_t most = rng_percent(&w->rng, w->stray) ? 5000 : w->delay;
 
-		if (!rng_percent(&w->rng, w->drop))
-			world_push(w, (struct world_event){ .at = w->now + 1 +
-								  rng_below(&w->rng, most),
-							    .type = WORLD_FRAME,
-							    .to = to,
-							    .token = *t });
+		if (!rng_percent(&w->rng, w->drop)) {
+			struct world_event ev = { .at = w->now + 1 + rng_below(&w->rng, most),
+						  .type = WORLD_FRAME,
+						  .to = to,
+						  .token = *t };
+
+			if (t->value_length)
+				ev.token.value = memcpy(calloc(1, sizeof(struct nbfw_value)),
+							t->value, t->value_length);
+			world_push(w, ev);
+		}
 	}
+}
+
+/* Gives a token the value that send i carries. */
+static inline void world_sent(const struct world_member *m, const struct nbar_plan *p, uint32_t i,
+			      struct nbfw_token *t)
+{
+	const struct nbar_step *st = nbfw_plan_steps(p);
+	uint32_t step = 0;
+
+	while (i >= st[step].first_send + st[step].nsend)
+		step++;
+	if (m->values)
+		nbfw_values_at(m->values, step, t);
 }
 
 /* Carries out the actions of the engine, in the required order. */
@@ -135,6 +161,11 @@ static inline void world_act(struct world *w, uint32_t rank, const struct nbfw_t
 	const struct nbar_plan *p = w->set.plan[rank];
 	struct nbfw_token t = { .src = rank };
 
+	if (a->complete && m->values)
+		w->result(w, rank, m->nstart,
+			  m->values->length[m->s->epoch & 1]
+				  ? nbfw_values_place(m->values, m->s->epoch, p->nstep)
+				  : NULL);
 	if (a->complete) {
 		m->ndone++;
 		world_require(w, m->ndone == m->nstart && !m->nfail);
@@ -150,6 +181,8 @@ static inline void world_act(struct world *w, uint32_t rank, const struct nbfw_t
 	t.info = a->send_type == NBFW_ABORT ? m->s->cause : 0;
 	for (uint32_t i = a->send_first; i < a->send_end; i++) {
 		t.slot = nbfw_plan_sends(p)[i].slot;
+		if (a->send_type == NBFW_TOKEN)
+			world_sent(m, p, i, &t);
 		world_transmit(w, nbfw_plan_sends(p)[i].dst, &t);
 	}
 	t = (struct nbfw_token){ .type = NBFW_PULL, .src = rank, .epoch = m->s->epoch };
@@ -164,6 +197,8 @@ static inline void world_act(struct world *w, uint32_t rank, const struct nbfw_t
 		t.slot = in->slot;
 		t.arg = a->reply_arg;
 		t.info = a->reply_info;
+		if (a->reply == NBFW_TOKEN && m->values)
+			nbfw_values_answer(m->values, p, in->src, &t);
 		world_transmit(w, in->src, &t);
 	}
 	if (a->timer != NBFW_KEEP)
@@ -173,6 +208,30 @@ static inline void world_act(struct world *w, uint32_t rank, const struct nbfw_t
 						    .type = WORLD_TIMER,
 						    .to = rank,
 						    .stamp = ++m->stamp });
+}
+
+/* What a NIC does before the engine gets an event of a group with values. */
+static inline void world_values(struct world *w, uint32_t rank, struct nbfw_event *in)
+{
+	struct world_member *m = &w->member[rank];
+	const struct nbar_plan *p = w->set.plan[rank];
+	uint32_t odd = NBAR_RANK_NONE;
+	struct nbfw_value own;
+
+	if (in->type == NBFW_EV_START) {
+		uint32_t length = w->value(w, rank, m->nstart, &own) ? nbfw_value_length(&own) : 0;
+
+		memcpy(nbfw_values_place(m->values, m->s->epoch + 1, 0), &own,
+		       NBFW_VALUE_HEAD + length);
+		odd = nbfw_values_start(m->values, m->s, p, length);
+	}
+	if (in->type == NBFW_EV_TOKEN && in->token.type == NBFW_TOKEN &&
+	    nbfw_values_take(m->values, m->s, p, &in->token) == NBFW_VALUE_MISMATCH)
+		odd = in->token.src;
+	if (odd != NBAR_RANK_NONE)
+		*in = (struct nbfw_event){ .type = NBFW_EV_LEAVE,
+					   .cause = NBAR_STATUS_MISMATCH,
+					   .token.src = odd };
 }
 
 /* Runs one event of the world. False if no event is left. */
@@ -188,12 +247,24 @@ static inline bool world_step(struct world *w)
 	struct world_member *m = &w->member[ev.to];
 	struct nbfw_event in = { .type = type[ev.type], .cause = ev.cause, .token = ev.token };
 
+	struct nbfw_value value;
+
+	if (ev.token.value_length) {
+		memcpy(&value, ev.token.value, sizeof(value));
+		free((void *)(uintptr_t)ev.token.value);
+		in.token.value = ev.token.value = &value;
+	}
 	w->now = ev.at;
 	if (m->dead || (ev.type == WORLD_TIMER && (!m->armed || ev.stamp != m->stamp)) ||
 	    (ev.type == WORLD_HOST && (m->held || m->nfail)))
 		return true;
 	m->nstart += ev.type == WORLD_HOST;
+	if (m->values)
+		world_values(w, ev.to, &in);
+
 	nbfw_step(m->s, w->set.plan[ev.to], &in, &a);
+	if (m->values && a.timer != NBFW_KEEP)
+		nbfw_values_advance(m->values, m->s, w->set.plan[ev.to]);
 	require(nbfw_check(m->s, w->set.plan[ev.to]) == 0, "invariant %d, NBAR_SEED=%llu",
 		nbfw_check(m->s, w->set.plan[ev.to]), (unsigned long long)w->seed);
 	world_require(w, a.verdict != NBFW_BAD); /* all members of this world are correct */
@@ -252,8 +323,13 @@ static inline struct world world_new(uint64_t seed, uint32_t least, uint32_t goa
 
 static inline void world_free(struct world *w)
 {
-	for (uint32_t r = 0; r < w->size; r++)
+	for (uint32_t r = 0; r < w->size; r++) {
 		free(w->member[r].s);
+		free(w->member[r].values);
+	}
+	for (uint32_t i = 0; i < w->nheap; i++)
+		if (w->heap[i].token.value_length)
+			free((void *)(uintptr_t)w->heap[i].token.value);
 	free(w->member);
 	free(w->heap);
 	group_plans_free(&w->set);

@@ -87,7 +87,8 @@ static void a_status_is_told_in_words(void **state)
 		{ NBAR_STATUS_CLOSED, -ESHUTDOWN, "has closed it" },
 		{ NBAR_STATUS_NIC_DOWN, -ENETDOWN, "was stopped" },
 		{ NBAR_STATUS_ABORTED, -ECANCELED, "has aborted the group" },
-		{ NBAR_STATUS_END, -EPROTO, "does not know (6)" },
+		{ NBAR_STATUS_MISMATCH, -EBADMSG, "must post alike values" },
+		{ NBAR_STATUS_END, -EPROTO, "does not know (7)" },
 		{ UINT32_MAX, -EPROTO, "4294967295" },
 	};
 

@@ -216,7 +216,7 @@ static void replies_are_checked(void **state)
 	say_port()->head.magic ^= 1;
 	expect_open(-EPROTO, "NIC fake: what answers at /tmp/nbar-reply-");
 	say_port()->head.version = NBAR_ABI_VERSION + 1;
-	expect_open(-EPROTO, "version 2 of the host interface, this program 1");
+	expect_open(-EPROTO, "version 3 of the host interface, this program 2");
 	say_port()->head.op = NBAR_OP_GROUP_OPEN;
 	expect_open(-EPROTO, "makes no sense");
 	say_port()->head.seq = 1; /* the number of the next request */
@@ -235,7 +235,7 @@ static void replies_are_checked(void **state)
 
 	a->length = offsetof(struct nbar_reply, text); /* the head of any version has no less */
 	a->head.version++;
-	expect_open(-EPROTO, "version 2 of the host interface, this program 1");
+	expect_open(-EPROTO, "version 3 of the host interface, this program 2");
 	a = say_port();
 	a->length = ++a->head.length;
 	expect_open(-EPROTO, "makes no sense");

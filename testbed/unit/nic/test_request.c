@@ -27,20 +27,20 @@ static void test_heads(void **state)
 		  false,
 		  { NBAR_ABI_MAGIC, 9, 5, 16, 5 },
 		  NBAR_EPROTO,
-		  "the client speaks version 9, this daemon version 1; install" },
+		  "the client speaks version 9, this daemon version 2; install" },
 		{ 16, true, q, NBAR_EMSGSIZE, "the request is longer than 65536 bytes; send" },
-		{ 16, false, { NBAR_ABI_MAGIC, 1, 5, 65537, 5 }, NBAR_EMSGSIZE, "the request is" },
+		{ 16, false, { NBAR_ABI_MAGIC, 2, 5, 65537, 5 }, NBAR_EMSGSIZE, "the request is" },
 		{ 16,
 		  false,
-		  { NBAR_ABI_MAGIC, 1, 5, 65536, 5 },
+		  { NBAR_ABI_MAGIC, 2, 5, 65536, 5 },
 		  NBAR_EBADMSG,
 		  "a request that says it has 65536 bytes came with 16; send" },
 		{ 16,
 		  false,
-		  { NBAR_ABI_MAGIC, 1, 0, 16, 5 },
+		  { NBAR_ABI_MAGIC, 2, 0, 16, 5 },
 		  NBAR_EOPNOTSUPP,
 		  "unknown op 0: there are 1 to 13" },
-		{ 16, false, { NBAR_ABI_MAGIC, 1, 14, 16, 5 }, NBAR_EOPNOTSUPP, "unknown op 14" },
+		{ 16, false, { NBAR_ABI_MAGIC, 2, 14, 16, 5 }, NBAR_EOPNOTSUPP, "unknown op 14" },
 	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -63,7 +63,7 @@ static void test_bodies(void **state)
 		bool port; /* needed */
 	} op[] = {
 		{ NBAR_OP_PORT_OPEN, 8, false, false },
-		{ NBAR_OP_GROUP_OPEN, 48, true, true },
+		{ NBAR_OP_GROUP_OPEN, 56, true, true },
 		{ NBAR_OP_GROUP_CONNECT, 8, true, true },
 		{ NBAR_OP_GROUP_CLOSE, 8, false, true },
 		{ NBAR_OP_NIC_STAT, 0, false, false },

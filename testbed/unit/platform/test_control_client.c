@@ -92,14 +92,14 @@ static void kicks(void **state)
 		uint32_t n;
 		int status;
 	} row[] = {
-		{ { NBAR_ABI_MAGIC, 1, NBAR_OP_KICK, 16, 1 }, 16, NO_REPLY },
-		{ { NBAR_ABI_MAGIC, 1, NBAR_OP_NIC_STAT, 16, 1 }, 16, 0 },
-		{ { NBAR_ABI_MAGIC, 1, NBAR_OP_KICK, 20, 1 }, 20, -NBAR_EINVAL },
-		{ { NBAR_ABI_MAGIC, 1, NBAR_OP_KICK, 20, 1 }, 16, -NBAR_EINVAL },
-		{ { NBAR_ABI_MAGIC, 1, NBAR_OP_KICK, 16, 1 }, 20, -NBAR_EINVAL },
-		{ { NBAR_ABI_MAGIC + 1, 1, NBAR_OP_KICK, 16, 1 }, 16, -NBAR_EPROTO },
-		{ { NBAR_ABI_MAGIC, 2, NBAR_OP_KICK, 16, 1 }, 16, -NBAR_EPROTO },
-		{ { NBAR_ABI_MAGIC, 1, NBAR_OP_KICK, 16, 1 }, 15, -NBAR_EINVAL },
+		{ { NBAR_ABI_MAGIC, NBAR_ABI_VERSION, NBAR_OP_KICK, 16, 1 }, 16, NO_REPLY },
+		{ { NBAR_ABI_MAGIC, NBAR_ABI_VERSION, NBAR_OP_NIC_STAT, 16, 1 }, 16, 0 },
+		{ { NBAR_ABI_MAGIC, NBAR_ABI_VERSION, NBAR_OP_KICK, 20, 1 }, 20, -NBAR_EINVAL },
+		{ { NBAR_ABI_MAGIC, NBAR_ABI_VERSION, NBAR_OP_KICK, 20, 1 }, 16, -NBAR_EINVAL },
+		{ { NBAR_ABI_MAGIC, NBAR_ABI_VERSION, NBAR_OP_KICK, 16, 1 }, 20, -NBAR_EINVAL },
+		{ { NBAR_ABI_MAGIC + 1, NBAR_ABI_VERSION, NBAR_OP_KICK, 16, 1 }, 16, -NBAR_EPROTO },
+		{ { NBAR_ABI_MAGIC, NBAR_ABI_VERSION + 1, NBAR_OP_KICK, 16, 1 }, 16, -NBAR_EPROTO },
+		{ { NBAR_ABI_MAGIC, NBAR_ABI_VERSION, NBAR_OP_KICK, 16, 1 }, 15, -NBAR_EINVAL },
 	};
 	int fd = comes(1), bell = world.nicd.mailbox.bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	uint8_t byte[32] = { 0 };
@@ -180,7 +180,8 @@ static void a_client_that_does_not_read(void **state)
 static void long_messages(void **state)
 {
 	static uint8_t byte[NBAR_MESSAGE_MAX + 1];
-	struct nbar_request head = { NBAR_ABI_MAGIC, 1, NBAR_OP_NIC_STAT, NBAR_MESSAGE_MAX, 9 };
+	struct nbar_request head = { NBAR_ABI_MAGIC, NBAR_ABI_VERSION, NBAR_OP_NIC_STAT,
+				     NBAR_MESSAGE_MAX, 9 };
 	char text[2][236];
 	int fd = comes(0);
 
