@@ -91,7 +91,7 @@ NIC_WORLD_OBJ := $(BUILD)/test/testbed/unit/nic/nic_world.o
 $(BUILD)/test_nic $(BUILD)/test_nic_admin $(BUILD)/test_nic_forged $(BUILD)/test_nic_latency $(BUILD)/test_nic_why $(BUILD)/test_wire_auth: $(NIC_WORLD_OBJ)
 # NICs that run passes, over wires of a limited length.
 NIC_NET_OBJ := $(BUILD)/test/testbed/unit/nic/nic_net.o
-$(patsubst %,$(BUILD)/test_nic_%,pass peers probe pull rtt rtt_late rtt_many starts): $(NIC_NET_OBJ)
+$(patsubst %,$(BUILD)/test_nic_%,pass peers probe pull rtt rtt_late rtt_many starts value): $(NIC_NET_OBJ)
 RTT_PAIR_OBJ := $(BUILD)/test/testbed/unit/nic/rtt_pair.o
 $(patsubst %,$(BUILD)/test_nic_%,rtt rtt_late rtt_many): $(RTT_PAIR_OBJ)
 # A whole NIC, with its clients.

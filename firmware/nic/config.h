@@ -99,6 +99,10 @@
 #define NBNIC_LEND 0
 #endif
 
+#ifndef NBNIC_VALUES /* 1: barriers can carry values; 0: no code for that */
+#define NBNIC_VALUES 1
+#endif
+
 #ifndef NBNIC_PULL_NS_LEAST /* the shortest interval of early PULLs, in ns */
 #define NBNIC_PULL_NS_LEAST 20000u
 #endif

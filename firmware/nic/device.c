@@ -34,6 +34,22 @@ static void on_complete(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch,
 	nbnic_page_complete(d->port[port], &d->nic, cell, epoch, status, failed_rank);
 }
 
+static int on_operand(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch,
+		      struct nbfw_value *out, uint32_t most)
+{
+	const struct nbnic_device *d = ctx;
+
+	return nbnic_page_operand(d->port[port], cell, epoch, out, most);
+}
+
+static void on_result(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch,
+		      const struct nbfw_value *v, uint32_t length)
+{
+	const struct nbnic_device *d = ctx;
+
+	nbnic_page_result(d->port[port], cell, epoch, v, length);
+}
+
 static void on_stragglers(void *ctx, uint32_t port, uint32_t cell,
 			  const struct nbnic_straggler *straggler, uint32_t n)
 {
@@ -92,6 +108,8 @@ static void on_trace(void *ctx, const struct nbar_trace_event *e)
 static const struct nbnic_ops device_ops = {
 	.transmit = on_transmit,
 	.complete = on_complete,
+	.operand = NBNIC_VALUES ? on_operand : NULL,
+	.result = NBNIC_VALUES ? on_result : NULL,
 	.stragglers = on_stragglers,
 	.deliver = on_deliver,
 #if NBNIC_LEND

@@ -82,6 +82,13 @@ size_t nbnic_group_size(const struct nbar_plan *plan, uint32_t size)
 	return n;
 }
 
+size_t nbnic_group_size_values(const struct nbar_plan *plan, uint32_t size, uint32_t value_max)
+{
+	size_t n = nbnic_group_size(plan, size);
+
+	return NBNIC_VALUES && value_max ? align8(n) + nbfw_values_size(plan, value_max) : n;
+}
+
 /*
  * Finds the peers of the sends and slots, each once, in order of rank. The memory of the peers also
  * holds the keys while they are sorted. The keys fit: at most two keys come to each peer that has
@@ -148,13 +155,15 @@ static void plan_install(struct nbnic_group *g, const struct nbar_plan *plan)
 	peers_install(g);
 }
 
-/* What all members of a group must have in common: FNV-1a of algorithm, size and tag. */
+/* What all members of a group must have in common: FNV-1a of algorithm, size and tag, and of the
+ * length of values if there are any. */
 static uint32_t digest_of(const struct nbnic_open *arg)
 {
-	const uint32_t word[] = { arg->kind.kind, arg->kind.n, arg->size, arg->tag };
+	const uint32_t word[] = { arg->kind.kind, arg->kind.n, arg->size, arg->tag,
+				  arg->value_max };
 	uint32_t hash = UINT32_C(2166136261);
 
-	for (uint32_t i = 0; i < 16; i++)
+	for (uint32_t i = 0; i < (arg->value_max ? 20 : 16); i++)
 		hash = (hash ^ (word[i / 4] >> (i % 4 * 8) & 0xff)) * UINT32_C(16777619);
 	return hash;
 }
@@ -206,7 +215,8 @@ struct nbnic_group *nbnic_group_build(const struct nbnic_open *arg, void *block)
 		.user = arg->user,
 		.life = NBAR_LIFE_OPEN,
 		.is_signal = !arg->plan,
-		.bytes = (uint32_t)nbnic_group_size(arg->plan, arg->size),
+		.is_special = !arg->plan || arg->value_max,
+		.bytes = (uint32_t)nbnic_group_size_values(arg->plan, arg->size, arg->value_max),
 		.rank = arg->rank,
 		.size = arg->size,
 		.digest = digest_of(arg),
@@ -219,6 +229,11 @@ struct nbnic_group *nbnic_group_build(const struct nbnic_open *arg, void *block)
 	g->recv_peer = (void *)(g->peer + g->npeer_max);
 	if (arg->plan)
 		plan_install(g, arg->plan);
+	if (NBNIC_VALUES && arg->value_max) {
+		g->values =
+			(void *)((uint8_t *)block + align8(nbnic_group_size(arg->plan, arg->size)));
+		nbfw_values_init(g->values, arg->kind, g->plan, arg->value_max);
+	}
 	if (arg->plan && g->npeer == 0) /* alone: nobody to connect */
 		g->life = NBAR_LIFE_CONNECTED;
 	return g;
@@ -257,6 +272,12 @@ static uint32_t group_get32(const uint8_t *at)
 	return at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
 }
 
+/* A NIC that knows no values refuses groups that have some. */
+static uint32_t version_of(const struct nbnic_group *g)
+{
+	return nbnic_values(g) ? NBFW_FRAME_VERSION_VALUE : NBFW_FRAME_VERSION;
+}
+
 /* Endpoint address: magic, version | wire << 16, handle, rank, size, digest (of algorithm, size and
  * tag), cookie (8), address (48), 0. Both ends must have the same version, wire, size, digest. */
 void nbnic_group_endpoint(const struct nbnic *nic, const struct nbnic_group *g,
@@ -264,7 +285,7 @@ void nbnic_group_endpoint(const struct nbnic *nic, const struct nbnic_group *g,
 {
 	const uint32_t word[] = {
 		ENDPOINT_MAGIC,
-		NBFW_FRAME_VERSION | (uint32_t)nic->wire << 16,
+		version_of(g) | (uint32_t)nic->wire << 16,
 		g->handle,
 		g->rank,
 		g->size,
@@ -282,8 +303,10 @@ void nbnic_group_endpoint(const struct nbnic *nic, const struct nbnic_group *g,
 bool nbnic_endpoint_addr(const struct nbar_endpoint *endpoint, uint16_t wire,
 			 struct nbnic_addr *out, uint32_t *rank)
 {
+	uint32_t version = group_get32(endpoint->byte + 4) ^ (uint32_t)wire << 16;
+
 	if (group_get32(endpoint->byte) != ENDPOINT_MAGIC ||
-	    group_get32(endpoint->byte + 4) != (NBFW_FRAME_VERSION | (uint32_t)wire << 16))
+	    (version != NBFW_FRAME_VERSION && version != NBFW_FRAME_VERSION_VALUE))
 		return false;
 	__builtin_memcpy(out->byte, endpoint->byte + 32, NBNIC_ADDR_SIZE);
 	*rank = group_get32(endpoint->byte + 12);
@@ -299,8 +322,10 @@ static const char *endpoint_refused(const struct nbnic *nic, const struct nbnic_
 
 	if (group_get32(b) != ENDPOINT_MAGIC || group_get32(b + 8) == 0)
 		return "not the endpoint address of a NIC";
-	if ((group_get32(b + 4) & 0xffff) != NBFW_FRAME_VERSION)
-		return "its NIC speaks another version of the protocol";
+	if ((group_get32(b + 4) & 0xffff) != version_of(g))
+		return g->values ? "it was opened without values, or its NIC knows none"
+				 : "it was opened with values, or its NIC speaks another version "
+				   "of the protocol";
 	if (group_get32(b + 4) >> 16 != nic->wire)
 		return "its NIC is on another kind of wire";
 	if (group_get32(b + 16) != g->size || group_get32(b + 20) != g->digest)

@@ -81,6 +81,51 @@ void nbnic_feed(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_even
 		act(nic, g, &a, 0, now);
 }
 
+/* A member has posted another value than this one, or this host no correct one. */
+static void fail_mismatch(struct nbnic *nic, struct nbnic_group *g, uint32_t rank, uint64_t now)
+{
+	const struct nbfw_event ev = { .type = NBFW_EV_LEAVE,
+				       .cause = NBAR_STATUS_MISMATCH,
+				       .token.src = rank };
+
+	nbnic_feed(nic, g, &ev, now);
+}
+
+/* After the engine has got START or a frame, and before the actions: folds values, and gives the
+ * host the result. */
+__attribute__((always_inline)) static inline void
+fold_values(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_action *a)
+{
+	const struct nbfw_state *s = g->state;
+	const uint32_t length = g->values->length[s->epoch & 1];
+
+	nbfw_values_advance(g->values, s, g->plan);
+	if (a->complete && length)
+		nic->ops->result(nic->ctx, g->port, g->cell, s->epoch,
+				 nbfw_values_place(g->values, s->epoch, s->step), length);
+}
+
+/* Starts a barrier of a group with values. */
+__attribute__((noinline)) static void start_values(struct nbnic *nic, struct nbnic_group *g,
+						   const struct nbfw_event *start, uint64_t now)
+{
+	struct nbfw_action a;
+	int length = nic->ops->operand(nic->ctx, g->port, g->cell, g->state->epoch + 1,
+				       nbfw_values_place(g->values, g->state->epoch + 1, 0),
+				       g->values->size - NBFW_VALUE_HEAD);
+	uint32_t odd = g->rank;
+
+	if (length >= 0)
+		odd = nbfw_values_start(g->values, g->state, g->plan, (uint32_t)length);
+	if (odd != NBAR_RANK_NONE) {
+		fail_mismatch(nic, g, odd, now);
+		return;
+	}
+	nbfw_step(g->state, g->plan, start, &a);
+	fold_values(nic, g, &a);
+	act(nic, g, &a, 0, now);
+}
+
 uint32_t nbnic_start_posted(struct nbnic *nic, struct nbnic_group *g, uint32_t limit, uint64_t now)
 {
 	static const struct nbfw_event start = { .type = NBFW_EV_START };
@@ -96,7 +141,10 @@ uint32_t nbnic_start_posted(struct nbnic *nic, struct nbnic_group *g, uint32_t l
 		g->started = now;
 #endif
 		nbnic_trace_group(nic, g, NBAR_TRACE_START, g->state->epoch + 1, NBAR_RANK_NONE);
-		nbnic_feed(nic, g, &start, now);
+		if (__builtin_expect(nbnic_values(g) != NULL, 0))
+			start_values(nic, g, &start, now);
+		else
+			nbnic_feed(nic, g, &start, now);
 	}
 	return n;
 }
@@ -222,11 +270,12 @@ answer_stranger(struct nbnic *nic, const struct nbnic_addr *from, const struct n
 		.reply_info = given_out ? NBAR_STATUS_CLOSED : NBAR_STATUS_NIC_DOWN,
 	};
 
+	nbnic_count(nic, NBAR_COUNTER_frames_stranger);
 	if (pull->type != NBFW_PULL || pull->arg == NBAR_RANK_NONE ||
 	    nic->used.strangers >= nic->quota)
 		return;
 	nic->used.strangers++;
-	nbnic_send_reply(nic, pull->arg, &a, pull, from);
+	nbnic_send_reply(nic, NULL, pull->arg, &a, pull, from);
 }
 
 /* A token of a member that is not connected yet, so that its NIC is not known. The first such token
@@ -284,13 +333,16 @@ __attribute__((noinline)) static void note_alive(struct nbnic *nic, struct nbnic
 }
 
 /* Feeds a frame to the engine and carries out the actions, except the reply. */
-static inline void feed_frame(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_token *t,
-			      struct nbfw_action *a, uint64_t now)
+__attribute__((always_inline)) static inline void
+feed_frame(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_token *t,
+	   struct nbfw_action *a, bool has_values, uint64_t now)
 {
 	nbnic_trace_frame(nic, g->handle, g->rank, t->src, t, NBAR_TRACE_IN);
 	nbfw_step_token(g->state, g->plan, t, a);
 	if (a->timer == NBFW_KEEP)
 		return;
+	if (has_values)
+		fold_values(nic, g, a);
 	act(nic, g, a, 1 + (size_t)t->slot, now);
 	/* The next barrier can start here only after a completion. If it must wait for sends of the
 	 * completed barrier, the group is in a queue, and pass.c starts the barrier. */
@@ -305,8 +357,24 @@ static const uint8_t refused[] = {
 	[NBFW_BAD] = NBAR_COUNTER_frames_bad,
 };
 
-/* Receives any frame of a group with a plan but a TOKEN, or a TOKEN before nic->doubt_end. `from`
- * is the sender's address, for the answer. */
+/* Takes the value of a TOKEN. False: the token is not for the engine. */
+__attribute__((always_inline)) static inline bool
+take_value(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_token *t, uint64_t now)
+{
+	switch (nbfw_values_take(g->values, g->state, g->plan, t)) {
+	case NBFW_VALUE_FITS:
+		return true;
+	case NBFW_VALUE_BAD:
+		nbnic_count(nic, NBAR_COUNTER_frames_bad);
+		return false;
+	case NBFW_VALUE_MISMATCH:
+		fail_mismatch(nic, g, t->src, now);
+	}
+	return false;
+}
+
+/* Receives any frame of a group with a plan but a TOKEN, or a TOKEN before nic->doubt_end or of a
+ * group with values. `from` is the sender's address, for the answer. */
 __attribute__((cold, noinline)) static void receive_rare(struct nbnic *nic, struct nbnic_group *g,
 							 const struct nbnic_addr *from,
 							 const struct nbfw_token *t, uint64_t now)
@@ -333,8 +401,11 @@ __attribute__((cold, noinline)) static void receive_rare(struct nbnic *nic, stru
 		nbnic_count(nic, NBAR_COUNTER_frames_bad);
 		return;
 	}
-	note_alive(nic, g, from, t, now);
-	feed_frame(nic, g, t, &a, now);
+	if (t->type != NBFW_TOKEN || now < nic->doubt_end)
+		note_alive(nic, g, from, t, now);
+	if (nbnic_values(g) && t->type == NBFW_TOKEN && !take_value(nic, g, t, now))
+		return;
+	feed_frame(nic, g, t, &a, nbnic_values(g) != NULL, now);
 	if (a.verdict != NBFW_USED) {
 		nbnic_count(nic, (enum nbar_counter)refused[a.verdict]);
 		return;
@@ -346,6 +417,32 @@ __attribute__((cold, noinline)) static void receive_rare(struct nbnic *nic, stru
 		nbnic_why_learn(nic, g, t, now);
 }
 
+/* Receives a frame of a "signal" group, or of one with values. */
+__attribute__((noinline)) static void receive_special(struct nbnic *nic, struct nbnic_group *g,
+						      const struct nbnic_addr *from,
+						      const struct nbfw_token *t, uint64_t now)
+{
+	struct nbfw_action a;
+
+	if (!nbnic_values(g)) {
+		receive_signal(nic, g, from, t);
+		return;
+	}
+	if (t->type != NBFW_TOKEN || now < nic->doubt_end) {
+		receive_rare(nic, g, from, t, now);
+		return;
+	}
+	if (!is_from_source(g, from, t)) {
+		nbnic_count(nic, NBAR_COUNTER_frames_bad);
+		return;
+	}
+	if (!take_value(nic, g, t, now))
+		return;
+	feed_frame(nic, g, t, &a, true, now);
+	nbnic_count(nic, a.verdict == NBFW_USED ? NBAR_COUNTER_tokens_received
+						: (enum nbar_counter)refused[a.verdict]);
+}
+
 void nbnic_receive(struct nbnic *nic, const struct nbnic_addr *from, const struct nbfw_token *t,
 		   uint64_t now)
 {
@@ -354,12 +451,11 @@ void nbnic_receive(struct nbnic *nic, const struct nbnic_addr *from, const struc
 	struct nbfw_action a;
 
 	if (!g || g->handle != t->handle || g->cookie != t->cookie) {
-		nbnic_count(nic, NBAR_COUNTER_frames_stranger);
 		answer_stranger(nic, from, t);
 		return;
 	}
-	if (g->is_signal) {
-		receive_signal(nic, g, from, t);
+	if (g->is_special) {
+		receive_special(nic, g, from, t, now);
 		return;
 	}
 	nbnic_take(nic, g, now);
@@ -374,7 +470,7 @@ void nbnic_receive(struct nbnic *nic, const struct nbnic_addr *from, const struc
 		nbnic_count(nic, NBAR_COUNTER_frames_bad);
 		return;
 	}
-	feed_frame(nic, g, t, &a, now);
+	feed_frame(nic, g, t, &a, false, now);
 	nbnic_count(nic, a.verdict == NBFW_USED ? NBAR_COUNTER_tokens_received
 						: (enum nbar_counter)refused[a.verdict]);
 }

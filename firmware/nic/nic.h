@@ -22,6 +22,7 @@
 #include "plan.h"
 #include "rota.h"
 #include "token.h"
+#include "value.h"
 
 #define NBNIC_ADDR_SIZE 48u
 #define NBNIC_EPROTO NBAR_EPROTO
@@ -93,6 +94,7 @@ struct nbnic_group {
 	uint8_t life;    /* enum nbar_group_life */
 	uint8_t user;    /* account of the owner */
 	bool is_signal;  /* raw messages: no plan, no state */
+	bool is_special; /* "signal", or with values: kept out of the path of a token */
 	bool armed;
 	bool lent;       /* the wire has the state: lend.c */
 	bool pull_heard; /* the PULL job is in its second round: slots that were heard */
@@ -127,6 +129,7 @@ struct nbnic_group {
 	uint16_t pull_left;            /* slots that the job may still ask for */
 	uint16_t pull_span;            /* slots that this round has not looked at */
 	uint16_t pull_at[2];           /* where each round goes on: silent slots, heard slots */
+	struct nbfw_values *values;    /* NULL: the barriers carry none */
 	uint32_t *recv_nic;            /* the NIC that each slot is filled from: nbnic_addr_hash */
 	uint8_t *reached;              /* of each peer: bits of probe.c; NULL: "signal" */
 	struct nbnic_link probe;       /* in nic.probes: peers wait for a PROBE, ... */
@@ -170,6 +173,15 @@ struct nbnic_ops {
 	void (*trace)(void *ctx, const struct nbar_trace_event *e);
 	/* Takes a lent group back: lend.c. */
 	void (*take)(void *ctx, struct nbnic_group *g, uint64_t now);
+	/* Reads the value that the host has posted for a barrier, with at most `most` bytes of
+	 * elements: their length, 0 if there is none, or -NBAR_EINVAL. This and the next may be
+	 * NULL where no group has values. */
+	int (*operand)(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch,
+		       struct nbfw_value *out, uint32_t most);
+	/* Gives the host a result of this length, with its head, before the completion of its
+	 * barrier. */
+	void (*result)(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch,
+		       const struct nbfw_value *v, uint32_t length);
 };
 
 struct nbnic_config {
@@ -279,9 +291,13 @@ int nbnic_init(struct nbnic *nic, const struct nbnic_ops *ops, void *ctx, uint16
  * room for `size` peers, at most NBAR_PEERS_MAX. */
 size_t nbnic_group_size(const struct nbar_plan *plan, uint32_t size);
 
+/* The same with values of at most value_max bytes; 0: without values. */
+size_t nbnic_group_size_values(const struct nbar_plan *plan, uint32_t size, uint32_t value_max);
+
 struct nbnic_open {
 	uint32_t port, cell;
-	uint8_t user; /* account of the owner, below NBNIC_USERS_MAX */
+	uint32_t value_max; /* not 0: nbfw_value_plans(kind) holds */
+	uint8_t user;       /* account of the owner, below NBNIC_USERS_MAX */
 	uint32_t rank, size;
 	uint32_t tag;
 	uint64_t cookie; /* random, fresh for each group */
@@ -291,8 +307,8 @@ struct nbnic_open {
 };
 
 /*
- * Makes a group in block (nbnic_group_size bytes, aligned for uint64_t). This takes long with a
- * large plan, so the function touches no NIC: any thread may call it.
+ * Makes a group in block (nbnic_group_size_values bytes, aligned for uint64_t). This takes long
+ * with a large plan, so the function touches no NIC: any thread may call it.
  */
 struct nbnic_group *nbnic_group_build(const struct nbnic_open *arg, void *block);
 

@@ -14,6 +14,11 @@
 #define NBNIC_CONTAINER(link, member) \
 	((struct nbnic_group *)(void *)((char *)(link)-offsetof(struct nbnic_group, member)))
 
+static inline struct nbfw_values *nbnic_values(const struct nbnic_group *g)
+{
+	return NBNIC_VALUES ? g->values : NULL;
+}
+
 /* Frames that this pass may still send. */
 static inline uint32_t nbnic_frames_left(const struct nbnic *nic)
 {
@@ -37,9 +42,10 @@ void nbnic_send(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_acti
 /* Frames that the groups of a port may still send within events of this pass. */
 uint32_t *nbnic_share_left(struct nbnic *nic, uint32_t port);
 
-/* Answers a PULL to its sender, or drops the answer. */
-void nbnic_send_reply(struct nbnic *nic, uint32_t rank, const struct nbfw_action *a,
-		      const struct nbfw_token *pull, const struct nbnic_addr *from);
+/* Answers a PULL to its sender, or drops the answer. g: NULL, or of which a TOKEN is repeated. */
+void nbnic_send_reply(struct nbnic *nic, const struct nbnic_group *g, uint32_t rank,
+		      const struct nbfw_action *a, const struct nbfw_token *pull,
+		      const struct nbnic_addr *from);
 
 /* Begins a PULL job: asks for the missing slots in [first, end). The job replaces any earlier job.
  */

@@ -63,6 +63,19 @@ uint32_t nbnic_page_free_cell(const struct nbnic_port *p)
 	return cell;
 }
 
+uint32_t nbnic_page_free_values(const struct nbnic_port *p)
+{
+	uint32_t used = 0, index = 0;
+
+	for (uint32_t cell = 0; cell < NBNIC_GROUPS_MAX; cell++)
+		if (p->cell[cell].values && (p->cell[cell].group || p->cell[cell].held))
+			used |= UINT32_C(1) << (p->cell[cell].values - 1);
+	while (index < NBAR_VALUE_GROUPS && used >> index & 1)
+		index++;
+	return index;
+}
+_Static_assert(NBAR_VALUE_GROUPS == 32, "a bit each");
+
 void nbnic_cell_begin(struct nbnic_port *p, uint32_t cell, struct nbnic_group *g)
 {
 	struct nbar_completion *c = &p->completion[cell];
@@ -76,6 +89,14 @@ void nbnic_cell_begin(struct nbnic_port *p, uint32_t cell, struct nbnic_group *g
 	__atomic_store_n(&c->failed_rank, NBAR_RANK_NONE, __ATOMIC_RELAXED);
 	__atomic_store_n(&c->nstragglers, 0, __ATOMIC_RELAXED);
 	p->cell[cell] = (struct nbnic_cell){ .group = g, .live_index = (uint16_t)p->nlive };
+	if (NBNIC_VALUES && g->values) {
+		uint32_t index = nbnic_page_free_values(p);
+
+		p->cell[cell].values = (uint8_t)(1 + index);
+		for (uint32_t i = 0; i < NBAR_VALUES_AHEAD; i++) /* no value is posted */
+			p->page->value[index][i].value =
+				(struct nbar_value){ .op = NBAR_VALUE_RESULT };
+	}
 	p->live[p->nlive++] = (uint16_t)cell;
 	p->nsignal += g->is_signal;
 }
@@ -255,6 +276,45 @@ void nbnic_page_complete(struct nbnic_port *p, struct nbnic *nic, uint32_t cell,
 		wake(p, nic, cell);
 	else
 		p->cell[cell].wake_missed = true;
+}
+
+static struct nbar_value *value_at(const struct nbnic_port *p, uint32_t cell, uint32_t epoch)
+{
+	return &p->page->value[p->cell[cell].values - 1][epoch % NBAR_VALUES_AHEAD].value;
+}
+
+/* The host may change the value at any time, so the head is read once, and then checked. The
+ * doorbell orders these loads: its acquire pairs with the release in order_post. */
+int nbnic_page_operand(const struct nbnic_port *p, uint32_t cell, uint32_t epoch,
+		       struct nbfw_value *out, uint32_t most)
+{
+	const struct nbar_value *v = value_at(p, cell, epoch);
+	const uint32_t head[2] = { __atomic_load_n((const uint32_t *)(const void *)v,
+						   __ATOMIC_RELAXED) };
+	uint32_t length;
+
+	__builtin_memcpy(out, head, sizeof(head));
+	if (__atomic_load_n(&v->epoch, __ATOMIC_RELAXED) != epoch || (out->op & NBAR_VALUE_RESULT))
+		return 0;
+	length = nbfw_value_length(out);
+	if (length == 0 || length > most)
+		return -NBAR_EINVAL;
+	if (length == 8) /* without a call */
+		__builtin_memcpy(out->byte, v->of.byte, 8);
+	else
+		__builtin_memcpy(out->byte, v->of.byte, length);
+	return (int)length;
+}
+
+/* The release of the completion word, which follows, orders these stores. */
+void nbnic_page_result(struct nbnic_port *p, uint32_t cell, uint32_t epoch,
+		       const struct nbfw_value *v, uint32_t length)
+{
+	struct nbar_value *to = value_at(p, cell, epoch);
+
+	nbfw_value_copy((struct nbfw_value *)(void *)to, v, length);
+	to->op = v->op | NBAR_VALUE_RESULT;
+	to->epoch = epoch;
 }
 
 void nbnic_page_stragglers(struct nbnic_port *p, uint32_t cell,

@@ -23,6 +23,7 @@ struct nbnic_cell {
 	bool wake_pending;   /* wake sleepers at the next completion */
 	bool wake_missed;    /* completed since the last wake */
 	bool lent;           /* the wire hears of its posts: lend.c */
+	uint8_t values;      /* 1 + index in value[] of the page; 0: the barriers carry none */
 };
 
 struct nbnic_port {
@@ -57,7 +58,11 @@ void nbnic_page_ask_kicks(struct nbnic_port *p, bool wanted);
 /* Index of a cell that has no group and that no attached process holds, or NBNIC_GROUPS_MAX. */
 uint32_t nbnic_page_free_cell(const struct nbnic_port *p);
 
-/* Puts a new group into a cell: completion and doorbell words start at 0. */
+/* Index in value[] of the page that no cell has, or NBAR_VALUE_GROUPS. */
+uint32_t nbnic_page_free_values(const struct nbnic_port *p);
+
+/* Puts a new group into a cell: completion and doorbell words start at 0. A group with values gets
+ * a free index in value[]. */
 void nbnic_cell_begin(struct nbnic_port *p, uint32_t cell, struct nbnic_group *g);
 
 /* Takes the group out of its cell. */
@@ -92,6 +97,10 @@ bool nbnic_page_is_waiting(const struct nbnic_port *p, uint32_t cell);
 /* Functions of nbnic_ops: see nic.h. */
 void nbnic_page_complete(struct nbnic_port *p, struct nbnic *nic, uint32_t cell, uint32_t epoch,
 			 uint32_t status, uint32_t failed_rank);
+int nbnic_page_operand(const struct nbnic_port *p, uint32_t cell, uint32_t epoch,
+		       struct nbfw_value *out, uint32_t most);
+void nbnic_page_result(struct nbnic_port *p, uint32_t cell, uint32_t epoch,
+		       const struct nbfw_value *v, uint32_t length);
 void nbnic_page_stragglers(struct nbnic_port *p, uint32_t cell,
 			   const struct nbnic_straggler *straggler, uint32_t n);
 bool nbnic_page_deliver(struct nbnic_port *p, uint32_t cell, uint32_t src,

@@ -135,5 +135,5 @@ void nbnic_probe_receive(struct nbnic *nic, struct nbnic_group *g, const struct 
 	g->reached[i] |= HEARD;
 	/* A group that is closed has no more barriers. */
 	if (g->life != NBAR_LIFE_LINGER)
-		nbnic_send_reply(nic, g->rank, &echo, t, from);
+		nbnic_send_reply(nic, g, g->rank, &echo, t, from);
 }

@@ -28,10 +28,14 @@ static void run_group_open(void *arg, uint64_t now)
 	if (d->port[call->port->number] != call->port)
 		return;
 	g->cell = nbnic_page_free_cell(call->port);
-	call->rc = g->cell < NBNIC_GROUPS_MAX ? nbnic_group_open(&d->nic, g) : -NBAR_ENOSPC;
+	if (g->values && nbnic_page_free_values(call->port) == NBAR_VALUE_GROUPS)
+		call->rc = -NBAR_EMFILE;
+	else
+		call->rc = g->cell < NBNIC_GROUPS_MAX ? nbnic_group_open(&d->nic, g) : -NBAR_ENOSPC;
 	if (call->rc)
 		return;
 	nbnic_cell_begin(call->port, g->cell, g);
+	call->reply->values = g->values ? call->port->cell[g->cell].values - 1u : 0;
 	nbnic_device_port_place(d, call->port);
 	call->reply->cell = g->cell;
 	nbnic_group_endpoint(&d->nic, g, &call->reply->endpoint);
@@ -84,6 +88,9 @@ static int check_algorithm(struct nbnic_request *r, const struct nbar_req_group_
 					  NBAR_NAME_MAX - 1, name);
 	/* All members must choose the same algorithm: connect checks that. */
 	rc = nbfw_alg_parse(req->alg, alg);
+	/* "auto" has no row, and what it means else carries no values. */
+	if (rc == 0 && req->value_max && nbfw_alg_find(req->alg) == NBFW_ALG_END)
+		*alg = (struct nbfw_alg){ NBFW_ALG_PAIRWISE, 0 };
 	if (rc == -NBAR_ERANGE) {
 		row = nbfw_alg_row(nbfw_alg_find(req->alg));
 		return nbnic_request_fail(r, rc, "algorithm \"%s\": %s of %s%s goes from %u to %u",
@@ -110,6 +117,28 @@ static int check_algorithm(struct nbnic_request *r, const struct nbar_req_group_
 	return 0;
 }
 
+static int check_values(struct nbnic_request *r, const struct nbar_req_group_open *req,
+			struct nbfw_alg alg)
+{
+	const struct nbnic_device *d = r->device;
+
+	if (req->value_max > NBAR_VALUE_MAX)
+		return nbnic_request_fail(r, -NBAR_ERANGE,
+					  "values of %u bytes: a barrier carries at most %u",
+					  req->value_max, NBAR_VALUE_MAX);
+	if (req->value_max && !(NBNIC_VALUES && d->wire->ops->values))
+		return nbnic_request_fail(r, -NBAR_EOPNOTSUPP,
+					  "the wire of %s, %s, carries no values; use ring, udp, "
+					  "shm or dpdk",
+					  d->name, d->wire->name);
+	if (req->value_max && !nbfw_value_plans(alg))
+		return nbnic_request_fail(r, -NBAR_EINVAL,
+					  "algorithm \"%s\" does not count each member's value "
+					  "once; use " NBFW_ALG_AUTO " for values",
+					  nbfw_alg_row(alg.kind)->name);
+	return 0;
+}
+
 static int check_open(struct nbnic_request *r, const struct nbar_req_group_open *req,
 		      struct nbfw_alg *alg)
 {
@@ -124,7 +153,9 @@ static int check_open(struct nbnic_request *r, const struct nbar_req_group_open 
 		return nbnic_request_fail(r, -NBAR_ERANGE,
 					  "rank %u: a group of %u has ranks 0 to %u", req->rank,
 					  req->size, req->size - 1);
-	return check_algorithm(r, req, alg);
+	int rc = check_algorithm(r, req, alg);
+
+	return rc ? rc : check_values(r, req, *alg);
 }
 
 static int check_plan(struct nbnic_request *r, const struct nbar_req_group_open *req)
@@ -227,8 +258,9 @@ static int group_build(struct nbnic_request *r, const struct nbar_req_group_open
 		.alg = req->alg,
 		.kind = alg,
 		.plan = plan,
+		.value_max = req->value_max,
 	};
-	size_t bytes = nbnic_group_size(plan, req->size);
+	size_t bytes = nbnic_group_size_values(plan, req->size, req->value_max);
 	int rc = check_memory(r, bytes);
 	void *block;
 
@@ -286,6 +318,11 @@ static int open_with(struct nbnic_request *r, const struct nbar_req_group_open *
 		return nbnic_request_fail(r, call.rc,
 					  "port %u of %s has ended, as its process exits",
 					  call.port->number, d->name);
+	if (call.rc == -NBAR_EMFILE)
+		return nbnic_request_fail(r, -NBAR_ENOSPC,
+					  "port %u of %s has %u groups with values, or attached "
+					  "processes hold closed ones; close some",
+					  call.port->number, d->name, NBAR_VALUE_GROUPS);
 	return nbnic_request_fail(r, call.rc,
 				  "%s is full: it has %u groups, or attached processes hold closed "
 				  "ones; close some, or use another NIC",

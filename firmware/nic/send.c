@@ -22,10 +22,13 @@ bool nbnic_transmit(struct nbnic *nic, const struct nbnic_addr *to, const struct
 }
 
 /* Sends the frames of sends [*at, end) of the plan, at most `limit`, and moves *at behind them.
- * Returns how many. */
-static inline uint32_t send_range(struct nbnic *nic, const struct nbnic_group *g,
-				  struct nbfw_token *t, uint16_t *at, uint32_t end, uint32_t limit)
+ * values: NULL, or of tokens. Always inline, as send_some is: each caller is on the path of a
+ * token. Returns how many. */
+__attribute__((always_inline)) static inline uint32_t
+send_range(struct nbnic *nic, const struct nbnic_group *g, struct nbfw_values *values,
+	   struct nbfw_token *t, uint16_t *at, uint32_t end, uint32_t limit)
 {
+	const struct nbar_step *st = values ? nbfw_plan_steps(g->plan) : NULL;
 	const struct nbar_send *send = nbfw_plan_sends(g->plan);
 	enum nbar_counter counter =
 		t->type == NBFW_ABORT ? NBAR_COUNTER_aborts_sent : NBAR_COUNTER_tokens_sent;
@@ -41,6 +44,11 @@ static inline uint32_t send_range(struct nbnic *nic, const struct nbnic_group *g
 		t->handle = peer->handle;
 		t->cookie = peer->cookie;
 		t->slot = send[i].slot;
+		if (values) { /* the one at the entry of the send's step */
+			while (i >= st[values->send_step].first_send + st[values->send_step].nsend)
+				values->send_step++;
+			nbfw_values_at(values, values->send_step, t);
+		}
 		if (!nbnic_transmit(nic, &peer->addr, t, counter))
 			break;
 		nbnic_trace_send(nic, g, &send[i], t);
@@ -61,11 +69,18 @@ static uint32_t send_aborts(struct nbnic *nic, struct nbnic_group *g, uint32_t l
 		.sender = g->handle,
 	};
 
-	return send_range(nic, g, &t, &g->abort_at, g->abort_end, limit);
+	return send_range(nic, g, NULL, &t, &g->abort_at, g->abort_end, limit);
+}
+
+__attribute__((noinline)) static uint32_t send_values(struct nbnic *nic, struct nbnic_group *g,
+						      struct nbfw_token *t, uint32_t limit)
+{
+	return send_range(nic, g, g->values, t, &g->token_at, g->token_end, limit);
 }
 
 /* The caller has already bounded `limit` by the frames that the pass has left. */
-static inline uint32_t send_some(struct nbnic *nic, struct nbnic_group *g, uint32_t limit)
+__attribute__((always_inline)) static inline uint32_t
+send_some(struct nbnic *nic, struct nbnic_group *g, uint32_t limit)
 {
 	uint32_t done = 0;
 
@@ -78,7 +93,10 @@ static inline uint32_t send_some(struct nbnic *nic, struct nbnic_group *g, uint3
 			.sender = g->handle,
 		};
 
-		done = send_range(nic, g, &t, &g->token_at, g->token_end, limit);
+		if (__builtin_expect(nbnic_values(g) != NULL, 0))
+			done = send_values(nic, g, &t, limit);
+		else
+			done = send_range(nic, g, NULL, &t, &g->token_at, g->token_end, limit);
 	}
 	/* If tokens still wait, the wire is full, or limit - done is 0: then no ABORT is sent. */
 	if (g->abort_at != g->abort_end && !nic->full)
@@ -132,10 +150,11 @@ void nbnic_send(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_acti
 		nbnic_rota_add(&nic->sends, g->port, &g->send);
 }
 
-void nbnic_send_reply(struct nbnic *nic, uint32_t rank, const struct nbfw_action *a,
-		      const struct nbfw_token *pull, const struct nbnic_addr *from)
+void nbnic_send_reply(struct nbnic *nic, const struct nbnic_group *g, uint32_t rank,
+		      const struct nbfw_action *a, const struct nbfw_token *pull,
+		      const struct nbnic_addr *from)
 {
-	const struct nbfw_token t = {
+	struct nbfw_token t = {
 		.type = a->reply,
 		.handle = pull->sender,
 		.cookie = pull->reply_cookie,
@@ -153,6 +172,8 @@ void nbnic_send_reply(struct nbnic *nic, uint32_t rank, const struct nbfw_action
 		[NBFW_ECHO] = NBAR_COUNTER_echoes_sent,
 	};
 
+	if (a->reply == NBFW_TOKEN && g && nbnic_values(g))
+		nbfw_values_answer(g->values, g->plan, pull->src, &t);
 	if (nic->full || nbnic_frames_left(nic) <= nic->quota ||
 	    !nbnic_transmit(nic, from, &t, (enum nbar_counter)counter[a->reply]))
 		nbnic_count(nic, NBAR_COUNTER_replies_dropped);

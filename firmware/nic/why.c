@@ -124,7 +124,7 @@ static void tell_asker(struct nbnic *nic, struct nbnic_group *g, struct nbfw_act
 		asker->kind = NBAR_WHY_KIND(s->why);
 		a->reply_info |= (uint32_t)why_pack(asker->kind, clock_of(now) - s->since) << 16;
 	}
-	nbnic_send_reply(nic, g->rank, a, &asker->pull, &asker->from);
+	nbnic_send_reply(nic, g, g->rank, a, &asker->pull, &asker->from);
 }
 
 void nbnic_why_answer(struct nbnic *nic, struct nbnic_group *g, struct nbfw_action *a,
@@ -143,7 +143,7 @@ void nbnic_why_answer(struct nbnic *nic, struct nbnic_group *g, struct nbfw_acti
 		/* A token that still waits in the queue was not lost: its copy is no answer. */
 		a->reply_info =
 			pull->epoch == g->state->epoch && nbnic_sends_wait(g) ? 0 : pull->info;
-	nbnic_send_reply(nic, g->rank, a, pull, from);
+	nbnic_send_reply(nic, g, g->rank, a, pull, from);
 }
 
 /* Tells the host which ranks are missing. With each timeout, the name of a straggler travels only

@@ -64,6 +64,7 @@ struct wire_ops {
 	 * NBNIC_QUOTA at least.
 	 */
 	uint32_t quota;
+	bool values; /* transmit and poll also carry the values of tokens */
 	/*
 	 * nic: the name of the NIC. option(args, key) gives the value of a key of --nic. Returns 0
 	 * or negative errno; reports each error by log_error(), with what to do.

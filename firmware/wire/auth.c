@@ -12,15 +12,15 @@
 /* A tag covers the frame and both addresses. It covers the receiver's address because a NIC also
  * answers PULLs of strangers: a frame that was sent to another NIC must fail here. */
 static uint64_t tag_of(const struct wire_auth *auth, const struct nbnic_addr *from,
-		       const struct nbnic_addr *to, const uint8_t *frame)
+		       const struct nbnic_addr *to, const uint8_t *frame, uint32_t size)
 {
-	uint8_t text[2 * WIRE_AUTH_ID_AT + NBFW_FRAME_SIZE], out[WIRE_TAG_SIZE];
+	uint8_t text[2 * WIRE_AUTH_ID_AT + NBFW_FRAME_MAX], out[WIRE_TAG_SIZE];
 	uint64_t tag;
 
 	memcpy(text, from->byte, WIRE_AUTH_ID_AT);
 	memcpy(text + WIRE_AUTH_ID_AT, to->byte, WIRE_AUTH_ID_AT);
-	memcpy(text + 2 * WIRE_AUTH_ID_AT, frame, NBFW_FRAME_SIZE);
-	auth->hash(out, text, sizeof(text), auth->key);
+	memcpy(text + 2 * WIRE_AUTH_ID_AT, frame, size);
+	auth->hash(out, text, 2 * WIRE_AUTH_ID_AT + size, auth->key);
 	memcpy(&tag, out, sizeof(tag));
 	return tag;
 }
@@ -32,15 +32,15 @@ void wire_auth_use(struct wire_base *w, const struct wire_auth *auth)
 	memcpy(w->addr.byte + WIRE_AUTH_ID_AT, auth->id, WIRE_AUTH_ID_SIZE);
 }
 
-uint32_t wire_auth_seal(const struct wire_base *w, const struct nbnic_addr *to,
-			uint8_t frame[WIRE_FRAME_MAX])
+uint32_t wire_auth_seal(const struct wire_base *w, const struct nbnic_addr *to, uint8_t *frame,
+			uint32_t size)
 {
 	uint64_t tag;
 
-	frame[0] = WIRE_TAGGED;
-	tag = tag_of(w->auth, &w->addr, to, frame);
-	memcpy(frame + NBFW_FRAME_SIZE, &tag, sizeof(tag));
-	return WIRE_FRAME_MAX;
+	frame[0] |= WIRE_TAGGED;
+	tag = tag_of(w->auth, &w->addr, to, frame, size);
+	memcpy(frame + size, &tag, sizeof(tag));
+	return size + WIRE_TAG_SIZE;
 }
 
 /* Counts a datagram that is no frame with a tag. */
@@ -58,10 +58,12 @@ static void count_untagged(struct wire_base *w, struct nbnic *nic, const uint8_t
 bool wire_auth_check(struct wire_base *w, struct nbnic *nic, struct nbnic_addr *from,
 		     const uint8_t *frame, size_t length, struct nbfw_token *t)
 {
-	uint8_t plain[NBFW_FRAME_SIZE];
+	uint8_t plain[NBFW_FRAME_MAX], version = length ? (uint8_t)(frame[0] & ~WIRE_TAGGED) : 0;
+	uint32_t size =
+		length && version != frame[0] ? nbfw_frame_length(frame, length, version) : 0;
 	uint64_t tag;
 
-	if (length < WIRE_FRAME_MAX || frame[0] != WIRE_TAGGED) {
+	if (size == 0 || length < size + WIRE_TAG_SIZE) {
 		count_untagged(w, nic, frame, length);
 		return false;
 	}
@@ -69,17 +71,20 @@ bool wire_auth_check(struct wire_base *w, struct nbnic *nic, struct nbnic_addr *
 		nbnic_count(nic, NBAR_COUNTER_frames_tagged);
 		return false;
 	}
-	memcpy(&tag, frame + NBFW_FRAME_SIZE, sizeof(tag));
-	if (tag != tag_of(w->auth, from, &w->addr, frame)) {
+	memcpy(&tag, frame + size, sizeof(tag));
+	if (tag != tag_of(w->auth, from, &w->addr, frame, size)) {
 		nbnic_count(nic, NBAR_COUNTER_frames_forged);
 		return false;
 	}
 	/* Answers go to this address, and the NIC compares it with the addresses of peers. */
 	memcpy(from->byte + WIRE_AUTH_ID_AT, w->auth->id, WIRE_AUTH_ID_SIZE);
-	memcpy(plain, frame, sizeof(plain));
-	plain[0] = NBFW_FRAME_VERSION;
-	if (nbfw_token_unpack(plain, sizeof(plain), t))
+	memcpy(plain, frame, size);
+	plain[0] = version;
+	if (nbfw_token_unpack(plain, size, t)) {
+		if (t->value_length)
+			t->value = (const void *)(frame + NBFW_FRAME_SIZE);
 		return true;
+	}
 	w->malformed++;
 	return false;
 }

@@ -12,8 +12,8 @@
 #include "wire.h"
 
 #define WIRE_TAG_SIZE 8u
-#define WIRE_FRAME_MAX (NBFW_FRAME_SIZE + WIRE_TAG_SIZE)
-#define WIRE_TAGGED (0x40u | NBFW_FRAME_VERSION) /* the version of a frame with a tag */
+#define WIRE_FRAME_MAX (NBFW_FRAME_MAX + WIRE_TAG_SIZE)
+#define WIRE_TAGGED 0x40u /* in the version of a frame with a tag */
 #define WIRE_AUTH_KEY_SIZE 16u
 /* The id of the key is at the end of a NIC's address, in bytes that no wire uses. */
 #define WIRE_AUTH_ID_SIZE 8u
@@ -35,9 +35,9 @@ int wire_auth_load(const char *what, const char *path, struct wire_auth *out);
  * wire. */
 void wire_auth_use(struct wire_base *w, const struct wire_auth *auth);
 
-/* Adds a tag to a frame for this address. Returns the length with the tag. */
-uint32_t wire_auth_seal(const struct wire_base *w, const struct nbnic_addr *to,
-			uint8_t frame[WIRE_FRAME_MAX]);
+/* Adds a tag to a frame of this size for this address. Returns the size with the tag. */
+uint32_t wire_auth_seal(const struct wire_base *w, const struct nbnic_addr *to, uint8_t *frame,
+			uint32_t size);
 
 /* Checks a datagram that has a tag, or that came to a NIC with a key. True: the tag is right, *t is
  * the frame, and `from` contains the id of the key. False: the datagram is counted by cause. */
@@ -48,18 +48,20 @@ bool wire_auth_check(struct wire_base *w, struct nbnic *nic, struct nbnic_addr *
 int wire_auth_peer_begin(struct wire_base *w, const struct nbnic_addr *a, const char **why);
 void wire_auth_peer_end(struct wire_base *w, const struct nbnic_addr *a);
 
-/* Length of the frames that this NIC sends. */
-static inline uint32_t wire_frame_size(const struct wire_base *w)
+/* Length of the frame that this NIC sends for t. */
+static inline uint32_t wire_frame_size(const struct wire_base *w, const struct nbfw_token *t)
 {
-	return w->auth ? WIRE_FRAME_MAX : NBFW_FRAME_SIZE;
+	return NBFW_FRAME_SIZE + t->value_length + (w->auth ? WIRE_TAG_SIZE : 0);
 }
 
-/* Writes a frame for this address, with a tag if the NIC has a key. Returns the length. */
+/* Writes a frame for this address, at most WIRE_FRAME_MAX bytes, with a tag if the NIC has a key.
+ * Returns the length. */
 static inline uint32_t wire_frame_pack(const struct wire_base *w, const struct nbnic_addr *to,
-				       const struct nbfw_token *t, uint8_t frame[WIRE_FRAME_MAX])
+				       const struct nbfw_token *t, uint8_t *frame)
 {
-	nbfw_token_pack(t, frame);
-	return w->auth ? wire_auth_seal(w, to, frame) : NBFW_FRAME_SIZE;
+	uint32_t size = nbfw_token_pack(t, frame);
+
+	return w->auth ? wire_auth_seal(w, to, frame, size) : size;
 }
 
 /* Reads a frame that came from this address. False: the frame is counted; do not use it. */

@@ -26,7 +26,7 @@
 #include "nbar_file.h"
 #include "wire.h"
 
-#define MAGIC UINT64_C(0x316d68732d72626e) /* "nbr-shm1" */
+#define MAGIC UINT64_C(0x326d68732d72626e) /* "nbr-shm2" */
 #define SLOTS 1024u                        /* of a ring; a power of two */
 #define PEERS 1024u                        /* mapped rings of peers; a power of two */
 #define PROBES 8u                          /* places in the table that a peer may have */
@@ -50,6 +50,7 @@ struct area {
 	uint32_t tail; /* next position to be reserved */
 	uint8_t gap2[124];
 	struct slot slot[SLOTS];
+	uint8_t value[SLOTS][NBFW_FRAME_MAX - NBFW_FRAME_SIZE]; /* rest of a frame with a value */
 };
 
 struct peer {
@@ -71,16 +72,31 @@ struct shm_wire {
 	struct peer peer[PEERS];
 };
 
+/* Goes on with a sum over size bytes, a multiple of 4. */
+static uint32_t sum_more(uint32_t sum, const uint8_t *at, uint32_t size)
+{
+	uint32_t word;
+
+	for (uint32_t i = 0; i < size; i += sizeof(word)) {
+		memcpy(&word, at + i, sizeof(word));
+		sum = (sum ^ word) * UINT32_C(16777619);
+	}
+	return sum;
+}
+
 static uint32_t shm_sum_of(uint64_t from, const uint8_t *frame, uint32_t position)
 {
-	uint32_t word[NBFW_FRAME_SIZE / 4], sum = position ^ 0x6e626172u;
+	uint32_t sum = position ^ 0x6e626172u;
 
-	memcpy(word, frame, sizeof(word));
 	sum = (sum ^ (uint32_t)from) * UINT32_C(16777619);
 	sum = (sum ^ (uint32_t)(from >> 32)) * UINT32_C(16777619);
-	for (uint32_t i = 0; i < NBFW_FRAME_SIZE / 4; i++)
-		sum = (sum ^ word[i]) * UINT32_C(16777619);
-	return sum;
+	return sum_more(sum, frame, NBFW_FRAME_SIZE);
+}
+
+/* The bytes of a slot's value that its sum covers. */
+static uint32_t rest_of(uint32_t length)
+{
+	return (length - NBFW_FRAME_SIZE + 3) & ~3u;
 }
 
 static void name_of(uint64_t id, char out[32])
@@ -200,6 +216,23 @@ static bool shm_reserve(struct area *a, uint32_t *position)
 	return false;
 }
 
+static void put_frame(struct area *a, struct slot *s, const struct nbfw_token *t, uint32_t position)
+{
+	uint8_t frame[NBFW_FRAME_MAX], *value = a->value[position % SLOTS];
+
+	if (!t->value_length) {
+		nbfw_token_pack(t, s->frame);
+		s->sum = shm_sum_of(s->from, s->frame, position);
+		return;
+	}
+	memset(frame, 0, sizeof(frame));
+	uint32_t rest = rest_of(nbfw_token_pack(t, frame));
+
+	memcpy(s->frame, frame, NBFW_FRAME_SIZE);
+	memcpy(value, frame + NBFW_FRAME_SIZE, rest);
+	s->sum = sum_more(shm_sum_of(s->from, frame, position), frame + NBFW_FRAME_SIZE, rest);
+}
+
 static bool shm_transmit(struct wire_base *base, const struct nbnic_addr *to,
 			 const struct nbfw_token *t)
 {
@@ -223,8 +256,7 @@ static bool shm_transmit(struct wire_base *base, const struct nbnic_addr *to,
 	}
 	s = &p->area->slot[position % SLOTS];
 	s->from = w->id;
-	nbfw_token_pack(t, s->frame);
-	s->sum = shm_sum_of(s->from, s->frame, position);
+	put_frame(p->area, s, t, position);
 	expected = position;
 	/* Pairs with the acquire in take: the owner sees the frame. Fails if the owner has
 	 * meanwhile skipped the slot; another sender may use the slot now. */
@@ -240,20 +272,36 @@ static void slot_free(struct slot *s, uint32_t position)
 	__atomic_store_n(&s->sequence, position + SLOTS, __ATOMIC_RELEASE);
 }
 
+/* The value of a frame that a slot has begun: copied, because peers can change it. */
+static uint32_t shm_value(const struct shm_wire *w, uint8_t *frame)
+{
+	memcpy(frame + NBFW_FRAME_SIZE, w->own->value[w->head % SLOTS],
+	       NBFW_FRAME_MAX - NBFW_FRAME_SIZE);
+	return nbfw_frame_length(frame, NBFW_FRAME_MAX, NBFW_FRAME_VERSION_VALUE);
+}
+
 /* Takes the next frame, if there is one. */
 static bool shm_take(struct shm_wire *w, struct nbnic *nic, uint64_t now)
 {
 	struct slot *s = &w->own->slot[w->head % SLOTS], got;
 	struct nbnic_addr from = { { 0 } };
+	uint8_t room[NBFW_FRAME_MAX], *frame = got.frame;
+	uint32_t size = NBFW_FRAME_SIZE, sum;
 	struct nbfw_token t;
 
 	/* Pairs with the release in shm_transmit. */
 	if (__atomic_load_n(&s->sequence, __ATOMIC_ACQUIRE) != w->head + 1)
 		return false;
 	memcpy(&got, s, sizeof(got));
+	sum = shm_sum_of(got.from, got.frame, w->head);
+	if (got.frame[0] == NBFW_FRAME_VERSION_VALUE) {
+		frame = memcpy(room, got.frame, NBFW_FRAME_SIZE);
+		size = shm_value(w, frame);
+		if (size)
+			sum = sum_more(sum, frame + NBFW_FRAME_SIZE, rest_of(size));
+	}
 	slot_free(s, w->head);
-	if (got.sum != shm_sum_of(got.from, got.frame, w->head) ||
-	    !nbfw_token_unpack(got.frame, sizeof(got.frame), &t)) {
+	if (got.sum != sum || !nbfw_token_unpack(frame, size, &t)) {
 		w->base.malformed++;
 	} else {
 		memcpy(from.byte, &got.from, sizeof(got.from));
@@ -467,6 +515,7 @@ static void shm_show(const struct wire_base *base, const struct nbnic_addr *a, c
 }
 
 const struct wire_ops wire_shm_ops = {
+	.values = true,
 	.open = shm_open_wire,
 	.close = shm_close,
 	.poll = shm_poll,

@@ -438,6 +438,7 @@ static void udp_show(const struct wire_base *base, const struct nbnic_addr *a, c
 }
 
 const struct wire_ops wire_udp_ops = {
+	.values = true,
 	.quota = 1, /* each frame is a system call */
 	.open = udp_open,
 	.close = udp_close,

@@ -18,6 +18,7 @@
 struct loop {
 	struct wire_base base;
 	struct nbfw_token queue[QUEUE];
+	struct nbfw_value value[QUEUE]; /* of tokens that have one */
 	uint32_t head, tail, room;
 };
 
@@ -41,8 +42,8 @@ static unsigned on_poll(struct wire_base *base, struct nbnic *nic, uint64_t now,
 	struct loop *l = (struct loop *)base;
 	unsigned n = 0;
 
-	for (; n < budget && l->head != l->tail; n++)
-		nbnic_receive(nic, &base->addr, &l->queue[l->head++ % QUEUE], now);
+	for (; n < budget && l->head != l->tail; n++, l->head++)
+		nbnic_receive(nic, &base->addr, &l->queue[l->head % QUEUE], now);
 	return n;
 }
 
@@ -54,12 +55,20 @@ static bool on_transmit(struct wire_base *base, const struct nbnic_addr *to,
 	if (l->room == 0)
 		return false;
 	l->room--;
-	if (l->tail - l->head < QUEUE)
-		l->queue[l->tail++ % QUEUE] = *t;
+	if (l->tail - l->head == QUEUE)
+		return true;
+	struct nbfw_token *f = &l->queue[l->tail % QUEUE];
+
+	*f = *t;
+	if (t->value_length)
+		f->value = memcpy(&l->value[l->tail % QUEUE], t->value, t->value_length);
+	l->tail++;
 	return true;
 }
 
-static const struct wire_ops wire_ops = { .poll = on_poll, .transmit = on_transmit };
+static const struct wire_ops wire_ops = { .values = true,
+					  .poll = on_poll,
+					  .transmit = on_transmit };
 
 static void *on_alloc(void *ctx, size_t size)
 {
@@ -160,8 +169,10 @@ static void open_group(struct nbnic_client *c, struct fuzz_input *in)
 					   "tree:2",    "signal",          "auto",
 					   "pairwise:", "dissemination:0" };
 	struct nbar_req_group_open req = { .rank = 0 };
+	uint8_t kind = fuzz_u8(in);
 
-	strcpy(req.alg, alg[fuzz_u8(in) % 8]);
+	strcpy(req.alg, alg[kind % 8]);
+	req.value_max = kind & 0x80 ? kind & 0x78 : 0;
 	req.rank = fuzz_u8(in) % 8;
 	req.size = 1 + fuzz_u8(in) % 8;
 	request(c, NBAR_OP_GROUP_OPEN, &req, sizeof(req));
@@ -188,14 +199,14 @@ static void connect_group(struct nbnic_client *c, struct fuzz_input *in)
 
 static void any_frame(struct fuzz_input *in)
 {
-	uint8_t frame[NBFW_FRAME_SIZE + 8], again[NBFW_FRAME_SIZE];
-	size_t length = fuzz_take(in, frame, fuzz_u8(in) % sizeof(frame));
+	uint8_t frame[NBFW_FRAME_MAX + 8], again[NBFW_FRAME_MAX];
+	size_t length = fuzz_take(in, frame, fuzz_u8(in) % (NBFW_FRAME_SIZE + 48));
 	struct nbfw_token t;
 
 	if (!nbfw_token_unpack(frame, length, &t))
 		return;
-	nbfw_token_pack(&t, again);
-	fuzz_require(memcmp(frame, again, sizeof(again)) == 0);
+	length = nbfw_token_pack(&t, again);
+	fuzz_require(memcmp(frame, again, length) == 0);
 	nbnic_receive(&w.device.nic, &w.wire.base.addr, &t, w.now);
 }
 
@@ -220,6 +231,17 @@ static void aimed_frame(struct fuzz_input *in)
 	if (g->plan && t.slot < g->plan->nrecv)
 		t.sender = g->peer[g->recv_peer[t.slot]].handle;
 	t.reply_cookie = g->is_signal && g->nconnected ? g->peer[0].handle : g->cookie;
+	if (t.type == NBFW_TOKEN && t.arg == NBAR_RANK_NONE) {
+		struct nbfw_value v = { .op = NBAR_SUM };
+
+		v.type = fuzz_u8(in) % (NBAR_INT64_INT + 1);
+		v.count[0] = fuzz_u8(in) % 8;
+		t.value = &v;
+		t.value_length = (uint16_t)nbfw_value_length(&v);
+		t.value_length += t.value_length ? NBFW_VALUE_HEAD : 0;
+		nbnic_receive(&w.device.nic, &w.wire.base.addr, &t, w.now);
+		return;
+	}
 	nbnic_receive(&w.device.nic, &w.wire.base.addr, &t, w.now);
 }
 

@@ -21,6 +21,7 @@
 struct frame {
 	struct nbnic_addr from;
 	struct nbfw_token token;
+	struct nbfw_value value; /* of the token, if it has one */
 };
 
 /* A wire in memory: only the polling thread sends and receives on it. */
@@ -69,6 +70,14 @@ static bool lost(struct inproc *p)
 	return p->random / 65536 % 100 < percent;
 }
 
+static void put(struct frame *f, const struct nbnic_addr *from, const struct nbfw_token *t)
+{
+	f->from = *from;
+	f->token = *t;
+	if (t->value_length)
+		f->token.value = memcpy(&f->value, t->value, t->value_length);
+}
+
 static bool loop_transmit(struct wire_base *base, const struct nbnic_addr *to,
 			  const struct nbfw_token *t)
 {
@@ -80,7 +89,7 @@ static bool loop_transmit(struct wire_base *base, const struct nbnic_addr *to,
 	else if (peer->tail - peer->head == QUEUE)
 		return false;
 	else if (!lost(w->set))
-		peer->queue[peer->tail++ % QUEUE] = (struct frame){ w->base.addr, *t };
+		put(&peer->queue[peer->tail++ % QUEUE], &w->base.addr, t);
 	return true;
 }
 
@@ -91,6 +100,7 @@ static void loop_show(const struct wire_base *w, const struct nbnic_addr *a, cha
 }
 
 static const struct wire_ops loop_ops = {
+	.values = true,
 	.show = loop_show,
 	.close = loop_close,
 	.poll = loop_poll,

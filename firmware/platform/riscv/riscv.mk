@@ -13,7 +13,7 @@ RISCV_CC := $(shell command -v $(RISCV_PREFIX)gcc)
 # and main.c check that all fits.
 RISCV_ARENA := 184320
 RISCV_LIMITS := -DNBNIC_GROUPS_MAX=16u -DNBNIC_PORTS_MAX=8u -DNBNIC_HANDLES=64u -DNBNIC_ATTACHED_MAX=16u -DNBNIC_HEARD_MAX=64u -DNBNIC_USERS_MAX=8u \
-                -DNBNIC_MEMORY_BYTES=139264u -DNBNIC_TRACE=0 -DNBNIC_LATENCY=0 -DNBNIC_ADAPT=0 -DBARED_ARENA=$(RISCV_ARENA)u
+                -DNBNIC_MEMORY_BYTES=139264u -DNBNIC_TRACE=0 -DNBNIC_LATENCY=0 -DNBNIC_ADAPT=0 -DNBNIC_VALUES=0 -DBARED_ARENA=$(RISCV_ARENA)u
 # Speed on the path from token to completion, whose many small functions become few; size elsewhere. The
 # functions of mem.c are called by the compiler alone, which the optimizer at link time does not see; -O3
 # makes words of the bytes of token.c.

@@ -48,6 +48,7 @@ struct dpdk_wire {
 	 * back to its sender. */
 	uint32_t loop_head, loop_tail;
 	struct nbfw_token loop[LOOP];
+	struct nbfw_value loop_value[LOOP]; /* of those that carry one */
 };
 
 static struct rte_mempool *pool; /* of all NICs */
@@ -289,7 +290,14 @@ static bool dpdk_to_itself(struct dpdk_wire *w, const struct nbfw_token *t)
 		w->base.refused++;
 		return false;
 	}
-	w->loop[w->loop_tail++ % LOOP] = *t;
+	struct nbfw_token *to = &w->loop[w->loop_tail % LOOP];
+
+	*to = *t;
+	if (t->value_length) {
+		to->value = &w->loop_value[w->loop_tail % LOOP];
+		memcpy(&w->loop_value[w->loop_tail % LOOP], t->value, t->value_length);
+	}
+	w->loop_tail++;
 	return true;
 }
 
@@ -308,7 +316,8 @@ static bool dpdk_transmit(struct wire_base *base, const struct nbnic_addr *to,
 		return false;
 	}
 	/* A new mbuf always has room for a frame. */
-	eth = (void *)rte_pktmbuf_append(m, (uint16_t)(RTE_ETHER_HDR_LEN + wire_frame_size(base)));
+	eth = (void *)rte_pktmbuf_append(m,
+					 (uint16_t)(RTE_ETHER_HDR_LEN + wire_frame_size(base, t)));
 	memcpy(eth->dst_addr.addr_bytes, to->byte, RTE_ETHER_ADDR_LEN);
 	eth->src_addr = w->mac;
 	eth->ether_type = rte_cpu_to_be_16(ETHER_TYPE);
@@ -332,6 +341,7 @@ static void dpdk_show(const struct wire_base *base, const struct nbnic_addr *a, 
 }
 
 static const struct wire_ops dpdk_ops = {
+	.values = true,
 	.quota = 4, /* each frame is a burst; on some ethdevs a system call */
 	.open = dpdk_open,
 	.close = dpdk_close,

@@ -641,20 +641,7 @@ static void test_repeated_and_long_values(void **state)
 	group_plans_free(&set);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_special_reals),
-		cmocka_unit_test(test_random_reals),
-		cmocka_unit_test(test_integers),
-		cmocka_unit_test(test_many_elements),
-		cmocka_unit_test(test_pairs),
-		cmocka_unit_test(test_lengths),
-		cmocka_unit_test(test_plans_are_exact),
-		cmocka_unit_test(test_every_result_is_the_fold),
-		cmocka_unit_test(test_mismatch),
-		cmocka_unit_test(test_repeated_and_long_values),
-	};
-
-	return cmocka_run_group_tests_name("value", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, UNIT(test_special_reals), UNIT(test_random_reals), UNIT(test_integers),
+	  UNIT(test_many_elements), UNIT(test_pairs), UNIT(test_lengths),
+	  UNIT(test_plans_are_exact), UNIT(test_every_result_is_the_fold), UNIT(test_mismatch),
+	  UNIT(test_repeated_and_long_values))

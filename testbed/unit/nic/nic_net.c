@@ -24,11 +24,17 @@ static bool on_transmit(void *ctx, const struct nbnic_addr *to, const struct nbf
 		net.seen(&net, n->index, peer->index, t);
 	if (peer->sink || peer->dead || (net.lost && net.lost(&net, n->index, peer->index, t)))
 		return true;
-	if (peer->tail - peer->head >= peer->limit)
+	if (peer->tail - peer->head >= peer->limit) {
 		peer->dropped++;
-	else
-		peer->queue[peer->tail++ % NET_QUEUE] =
-			(struct net_frame){ n->index, net.now + net.delay, *t };
+		return true;
+	}
+	struct net_frame *f = &peer->queue[peer->tail++ % NET_QUEUE];
+
+	f->from = n->index;
+	f->at = net.now + net.delay;
+	f->token = *t;
+	if (t->value_length)
+		memcpy(&f->value, t->value, t->value_length);
 	return true;
 }
 
@@ -42,6 +48,28 @@ static void on_complete(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch,
 		require(epoch == ++h->completions, "cell %u: epoch %u", cell, epoch);
 	h->status = status;
 	h->failed_rank = failed_rank;
+}
+
+static int on_operand(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch,
+		      struct nbfw_value *out, uint32_t most)
+{
+	struct nbfw_value v;
+	int length = net.operand(&net, ((struct net_nic *)ctx)->index, cell, epoch, &v);
+
+	(void)port;
+	if (length > (int)most)
+		return -NBAR_EINVAL;
+	if (length > 0)
+		memcpy(out, &v, NBFW_VALUE_HEAD + (size_t)length);
+	return length;
+}
+
+static void on_result(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch,
+		      const struct nbfw_value *v, uint32_t length)
+{
+	(void)port;
+	assert_int_equal(length, NBFW_VALUE_HEAD + nbfw_value_length(v));
+	net.result(&net, ((struct net_nic *)ctx)->index, cell, epoch, v);
 }
 
 static void on_stragglers(void *ctx, uint32_t port, uint32_t cell,
@@ -67,6 +95,8 @@ static void on_release(void *ctx, struct nbnic_group *block)
 static const struct nbnic_ops net_ops = {
 	.transmit = on_transmit,
 	.complete = on_complete,
+	.operand = on_operand,
+	.result = on_result,
 	.stragglers = on_stragglers,
 	.deliver = on_deliver,
 	.release = on_release,
@@ -127,6 +157,7 @@ struct nbnic_group *net_open(struct net *w, uint32_t nic, uint32_t port, uint32_
 				  .size = size,
 				  .alg = alg,
 				  .cookie = ++w->cookie << 32 | 77,
+				  .value_max = w->value_max,
 				  .plan = plan };
 	struct nbnic_group *g;
 
@@ -136,7 +167,7 @@ struct nbnic_group *net_open(struct net *w, uint32_t nic, uint32_t port, uint32_
 				sizeof(block));
 		arg.plan = (const struct nbar_plan *)block;
 	}
-	g = nbnic_group_build(&arg, malloc(nbnic_group_size(arg.plan, size)));
+	g = nbnic_group_build(&arg, malloc(nbnic_group_size_values(arg.plan, size, w->value_max)));
 	assert_int_equal(nbnic_group_open(&w->n[nic].nic, g), 0);
 	w->n[nic].host[port][cell] = (struct net_host){ .group = g };
 	return g;
@@ -219,6 +250,7 @@ static bool pass(struct net *w, struct net_nic *n)
 		struct net_frame f = n->queue[n->head++ % NET_QUEUE];
 		struct nbnic_addr from = { { (uint8_t)f.from } };
 
+		f.token.value = &f.value;
 		nbnic_receive(&n->nic, &from, &f.token, w->now);
 	}
 	uint64_t sent = n->sent_pass;

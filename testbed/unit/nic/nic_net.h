@@ -25,6 +25,7 @@ struct net_frame {
 	uint32_t from;
 	uint64_t at; /* time of its arrival */
 	struct nbfw_token token;
+	struct nbfw_value value; /* of the token, if it has one */
 };
 
 /* What the NIC has told the host of a group. */
@@ -58,6 +59,12 @@ struct net {
 	void (*seen)(struct net *net, uint32_t from, uint32_t to, const struct nbfw_token *t);
 	/* True: this frame is lost. NULL: no frame is lost. */
 	bool (*lost)(struct net *net, uint32_t from, uint32_t to, const struct nbfw_token *t);
+	/* The host's value of a barrier, and its result: see struct nbnic_ops. */
+	int (*operand)(struct net *net, uint32_t nic, uint32_t cell, uint32_t epoch,
+		       struct nbfw_value *out);
+	void (*result)(struct net *net, uint32_t nic, uint32_t cell, uint32_t epoch,
+		       const struct nbfw_value *v);
+	uint32_t value_max; /* of groups that are opened */
 	uint64_t cookie;
 	uint64_t delay; /* of each frame */
 	uint32_t quota; /* of a pass; see nic.h */

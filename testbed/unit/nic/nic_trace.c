@@ -159,7 +159,8 @@ struct nbnic_group *trace_group(const char *alg, uint32_t size, uint32_t rank, u
 void trace_open(const char *alg, uint32_t size, uint32_t rank)
 {
 	static const struct nbnic_ops ops = { on_transmit, on_complete, on_stragglers, on_deliver,
-					      on_release,  NULL,        NULL,          NULL };
+					      on_release,  NULL,        NULL,          NULL,
+					      NULL,        NULL };
 	const struct nbnic_config config = { .pull_ns = TRACE_MS, .budget_ns = TRACE_BUDGET };
 	const struct nbnic_addr own = address(rank);
 

@@ -83,7 +83,8 @@ static void on_release(void *ctx, struct nbnic_group *block)
 }
 
 const struct nbnic_ops world_ops = { on_transmit, on_complete, on_stragglers, on_deliver,
-				     on_release,  on_host,     NULL,          NULL };
+				     on_release,  on_host,     NULL,          NULL,
+				     NULL,        NULL };
 const struct nbnic_config world_config = { .pull_ns = MS, .budget_ns = 1000 * MS };
 
 int open_group(struct member *m, const char *alg, uint32_t size, uint32_t rank,

@@ -178,7 +178,8 @@ static void refused_endpoints_change_nothing(void **state)
 		const char *why;
 	} wrong[] = {
 		{ 0, 1, "not the endpoint address of a NIC" },
-		{ 4, 2, "its NIC speaks another version of the protocol" },
+		{ 4, 2,
+		  "it was opened with values, or its NIC speaks another version of the protocol" },
 		{ 6, 4, "its NIC is on another kind of wire" },
 		{ 16, 1, "it was opened with another size, algorithm or tag" },
 		{ 20, 1, "it was opened with another size, algorithm or tag" },

@@ -127,6 +127,8 @@ static void hash_is_siphash_2_4(void **state)
 	assert_memory_equal(out, expected, sizeof(out));
 }
 
+#define TAGGED (NBFW_FRAME_SIZE + WIRE_TAG_SIZE) /* bytes of a frame without a value */
+
 static const struct nbfw_token token = {
 	.type = NBFW_PULL, .handle = 7, .cookie = 9, .src = 1, .epoch = 5, .reply_cookie = 11
 };
@@ -168,7 +170,7 @@ static void tag_is_over_addresses_and_frame(void **state)
 {
 	const struct wire_auth key = key_of(0);
 	struct wire_base a = end_of(1, &key), b = end_of(2, &key);
-	uint8_t frame[WIRE_FRAME_MAX], text[128] = { 1 }, tag[8];
+	uint8_t frame[TAGGED], text[128] = { 1 }, tag[8];
 
 	assert_int_equal(wire_frame_pack(&a, &b.addr, &token, frame), 56);
 	nbfw_token_pack(&token, text + 80);
@@ -187,7 +189,7 @@ static void each_changed_bit_is_seen(void **state)
 {
 	const struct wire_auth key = key_of(0);
 	struct wire_base a = end_of(1, &key), b = end_of(2, &key);
-	uint8_t frame[WIRE_FRAME_MAX];
+	uint8_t frame[TAGGED];
 
 	wire_frame_pack(&a, &b.addr, &token, frame);
 	for (uint32_t bit = 0; bit < 8 * sizeof(frame); bit++) {
@@ -204,12 +206,45 @@ static void each_changed_bit_is_seen(void **state)
 	assert_true(takes(&b, a.addr, frame, sizeof(frame)));
 }
 
+/* The tag also covers a value; a frame that is cut off is no frame. */
+static void a_value_is_covered(void **state)
+{
+	const struct nbfw_value v = {
+		.op = NBAR_SUM, .type = NBAR_DOUBLE, .count = { 3 }, .byte = { 1, 2, 3 }
+	};
+	const struct nbfw_token with = {
+		.type = NBFW_TOKEN, .value_length = NBFW_VALUE_HEAD + 24, .handle = 7, .value = &v
+	};
+	const struct wire_auth key = key_of(0);
+	struct wire_base a = end_of(1, &key), b = end_of(2, &key);
+	const uint32_t size = NBFW_FRAME_SIZE + NBFW_VALUE_HEAD + 24 + WIRE_TAG_SIZE;
+	uint8_t frame[WIRE_FRAME_MAX] = { 0 };
+	struct nbnic_addr from = a.addr;
+	struct nbfw_token t;
+
+	(void)state;
+	assert_int_equal(wire_frame_size(&a, &with), size);
+	assert_int_equal(wire_frame_pack(&a, &b.addr, &with, frame), size);
+	assert_int_equal(frame[0], 0x43);
+	assert_true(wire_frame_unpack(&b, &nic, &from, frame, size + 3, &t));
+	assert_ptr_equal(t.value, frame + NBFW_FRAME_SIZE);
+	assert_memory_equal(t.value, &v, NBFW_VALUE_HEAD + 24);
+	for (uint32_t at = 1; at < size; at++) {
+		frame[at] ^= 4;
+		assert_false(wire_frame_unpack(&b, &nic, &from, frame, size, &t));
+		frame[at] ^= 4;
+		assert_false(wire_frame_unpack(&b, &nic, &from, frame, at, &t));
+	}
+	count(NBAR_COUNTER_frames_forged);
+	count(NBAR_COUNTER_frames_untagged);
+}
+
 static void other_keys_and_addresses_are_seen(void **state)
 {
 	const struct wire_auth key = key_of(0), wrong = key_of(1);
 	struct wire_base a = end_of(1, &key), b = end_of(2, &key), c = end_of(3, &key),
 			 other = end_of(2, &wrong), none = end_of(2, NULL);
-	uint8_t frame[WIRE_FRAME_MAX], plain[WIRE_FRAME_MAX];
+	uint8_t frame[TAGGED], plain[TAGGED];
 
 	wire_frame_pack(&a, &b.addr, &token, frame);
 	assert_int_equal(wire_frame_pack(&none, &b.addr, &token, plain), NBFW_FRAME_SIZE);
@@ -232,7 +267,7 @@ static void frame_with_a_tag_is_checked(void **state)
 	const struct nbfw_token unknown = { .type = NBFW_TYPE_END };
 	const struct wire_auth key = key_of(0);
 	struct wire_base a = end_of(1, &key), b = end_of(2, &key);
-	uint8_t frame[WIRE_FRAME_MAX];
+	uint8_t frame[TAGGED];
 
 	wire_frame_pack(&a, &b.addr, &unknown, frame);
 	assert_false(takes(&b, a.addr, frame, sizeof(frame)));
@@ -330,7 +365,7 @@ static void repeat_all(struct world *w)
 		const struct frame *f = &record.frame[i];
 		struct wire_base from = end_of((uint8_t)f->from, &key),
 				 to = end_of((uint8_t)f->to, &key);
-		uint8_t frame[WIRE_FRAME_MAX];
+		uint8_t frame[TAGGED];
 		struct nbfw_token t;
 
 		wire_frame_pack(&from, &to.addr, &f->token, frame);
@@ -437,8 +472,9 @@ static void repeated_signals_are_delivered(void **state)
 
 UNIT_MAIN(folder_make, folder_drop, UNIT(key_is_16_bytes_or_32_digits), UNIT(key_is_private),
 	  UNIT(hash_is_siphash_2_4), UNIT(tag_is_over_addresses_and_frame),
-	  UNIT(each_changed_bit_is_seen), UNIT(other_keys_and_addresses_are_seen),
-	  UNIT(frame_with_a_tag_is_checked), UNIT(peers_need_the_same_key), UNIT(udp_carries_tags),
+	  UNIT(each_changed_bit_is_seen), UNIT(a_value_is_covered),
+	  UNIT(other_keys_and_addresses_are_seen), UNIT(frame_with_a_tag_is_checked),
+	  UNIT(peers_need_the_same_key), UNIT(udp_carries_tags),
 	  UNIT(repeated_frames_end_no_barrier), UNIT(repeated_frames_look_alive),
 	  UNIT(repeated_pulls_after_a_close), UNIT(repeated_signals_are_delivered))
 #else

@@ -448,12 +448,13 @@ static void each_call_fails(void **state)
 		{ "mkdir", ": cannot make this folder: Disk quota exceeded", -EDQUOT },
 		{ "open", ": cannot use this folder: Disk quota exceeded", -EDQUOT },
 		{ "fstat", ": cannot use this folder: Disk quota exceeded", -EDQUOT },
-		{ "getrandom", " a ring of 65792 bytes there: Input/output error; name", -EIO },
-		{ "openat", " a ring of 65792 bytes there: Disk quota exceeded; name", -EDQUOT },
-		{ "flock", " a ring of 65792 bytes there: Disk quota exceeded; name", -EDQUOT },
-		{ "fallocate", " a ring of 65792 bytes there: Disk quota exceeded; name", -EDQUOT },
-		{ "mmap", " a ring of 65792 bytes there: Disk quota exceeded; name", -EDQUOT },
-		{ "linkat", " a ring of 65792 bytes there: Disk quota exceeded; name", -EDQUOT },
+		{ "getrandom", " a ring of 336128 bytes there: Input/output error; name", -EIO },
+		{ "openat", " a ring of 336128 bytes there: Disk quota exceeded; name", -EDQUOT },
+		{ "flock", " a ring of 336128 bytes there: Disk quota exceeded; name", -EDQUOT },
+		{ "fallocate", " a ring of 336128 bytes there: Disk quota exceeded; name",
+		  -EDQUOT },
+		{ "mmap", " a ring of 336128 bytes there: Disk quota exceeded; name", -EDQUOT },
+		{ "linkat", " a ring of 336128 bytes there: Disk quota exceeded; name", -EDQUOT },
 	};
 	const int memory = (int)mapped(), held = blocks;
 	char otherwise[64];
