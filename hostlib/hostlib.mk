@@ -26,7 +26,7 @@ OBJS += $(LIB_OBJ)
 HAS_OPENMP := $(shell echo 'int main(void) { return 0; }' | \
                 $(CC) -fopenmp -x c - -o /dev/null 2>/dev/null && echo yes)
 CFLAGS_example = -D_DEFAULT_SOURCE -Ihostlib/include -Ifirmware/include
-EXAMPLE_SRC := hostlib/examples/hello.c hostlib/examples/events.c $(if $(HAS_OPENMP),hostlib/examples/openmp.c)
+EXAMPLE_SRC := hostlib/examples/hello.c hostlib/examples/events.c hostlib/examples/cg.c $(if $(HAS_OPENMP),hostlib/examples/openmp.c)
 EXAMPLE_OBJ := $(EXAMPLE_SRC:%.c=$(BUILD)/example/%.o)
 EXAMPLES := $(EXAMPLE_SRC:hostlib/examples/%.c=$(BUILD)/examples/%)
 $(EXAMPLES): $(BUILD)/examples/%: $(BUILD)/example/hostlib/examples/%.o $(BUILD)/libnbar.a

@@ -68,6 +68,8 @@ struct nbar_group_attr {
 	/* "custom": see nbar_extra.h. */
 	const struct nbar_plan *plan;
 	size_t plan_length;
+	uint32_t value_max; /* bytes of the values that barriers may carry; the same on all members
+			     */
 };
 
 /*
@@ -124,7 +126,8 @@ int nbar_post(struct nbar_group *g, uint32_t *ticket);
 /*
  * 1: the barrier of ticket is complete; 0: not yet. Errors, final for the group: -EHOSTUNREACH a
  * member's NIC is silent; -ECONNRESET a member's process died; -ESHUTDOWN a member closed the
- * group; -ECANCELED a member, or this process, has aborted the group; -ENETDOWN a NIC was stopped,
+ * group; -ECANCELED a member, or this process, has aborted the group; -EBADMSG values differ;
+ * -ENETDOWN a NIC was stopped,
  * its device has failed, or our NIC is gone. nbar_error() names the rank. -EINVAL: this barrier has
  * not been posted.
  */
@@ -144,6 +147,22 @@ int nbar_wait(struct nbar_group *g, uint32_t ticket, uint64_t timeout_ns);
  * barrier is still posted, and another nbar_barrier would post the next barrier. A program that
  * must continue after -ETIME uses nbar_post and nbar_wait instead. */
 int nbar_barrier(struct nbar_group *g);
+
+/*
+ * Posts a barrier that carries a value: nbar_post for a group with value_max. All members post the
+ * same op, type and count (nbar_abi.h, struct nbar_value), and get the same bits as the result. Up
+ * to NBAR_VALUES_AHEAD barriers, with a value or without, may then be under way. Errors: -EINVAL
+ * the value is longer than value_max, or op does not take type; others as nbar_post. If members
+ * post different values, or some post none, the group fails: -EBADMSG.
+ */
+int nbar_post_value(struct nbar_group *g, const struct nbar_value *value, uint32_t *ticket);
+
+/* Reads the result of a barrier that is complete, until NBAR_VALUES_AHEAD later ones are posted
+ * with values. -EINVAL: it carried none, is not complete, or its result is gone. */
+int nbar_result(const struct nbar_group *g, uint32_t ticket, struct nbar_value *out);
+
+/* nbar_post_value, nbar_wait and nbar_result in one; in and out may be the same. */
+int nbar_allreduce(struct nbar_group *g, const struct nbar_value *in, struct nbar_value *out);
 
 /*
  * Returns a descriptor of the group for poll(), select() and epoll. The NIC makes the descriptor

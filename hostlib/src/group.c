@@ -112,6 +112,7 @@ static int open_group(struct nbar_port *port, const struct nbar_group_attr *attr
 		.size = attr->size,
 		.tag = attr->tag,
 		.plan_length = (uint32_t)attr->plan_length,
+		.value_max = attr->value_max,
 	};
 	struct nbar_rep_group_open reply;
 	struct nblib_call call = {
@@ -142,6 +143,9 @@ static int open_group(struct nbar_port *port, const struct nbar_group_attr *attr
 		group_free(g);
 		return err;
 	}
+	if (attr->value_max && reply.values < NBAR_VALUE_GROUPS)
+		g->values = port->page->value[reply.values];
+	g->value_max = g->values ? attr->value_max : 0;
 	if (g->is_signal)
 		nblib_signal_drop(port, g->cell);
 	nbar_group_set_wait(g, &wait);

@@ -169,7 +169,8 @@ struct nbar_group {
 	_Alignas(128) struct nbar_port *port;
 	struct nbar_doorbell *doorbell;
 	struct nbar_completion *completion;
-	uint64_t posted; /* the lower half is the epoch; by order.h */
+	struct nbar_value_place *values; /* NBAR_VALUES_AHEAD of them; NULL: it carries none */
+	uint64_t posted;                 /* the lower half is the epoch; by order.h */
 	bool connected, is_signal;
 	bool unsure;         /* a request to connect got no reply */
 	bool attached;       /* another process has opened the group */
@@ -180,6 +181,7 @@ struct nbar_group {
 	struct nbar_endpoint endpoint;
 	uint32_t cell, rank, size;
 	uint32_t npeer, nconnected;
+	uint32_t value_max;
 	uint32_t *peer; /* ranks */
 	struct nbar_wait_policy wait;
 	uint64_t yields, sleeps; /* by order.h */

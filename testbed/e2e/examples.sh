@@ -33,6 +33,13 @@ events() {
 		grep -q '^given up: .*aborted' "$work/told"
 }
 
+cg() { # NIC: all processes get the same bits, on each wire
+	timeout 60 "$BUILD/examples/cg" "$1" 5 >"$work/told" || return 1
+	cat "$work/told"
+	[ "$(wc -l <"$work/told")" -eq 5 ] && [ "$(sort -u "$work/told" | wc -l)" -eq 1 ] &&
+		[ "$(awk '{ print ($1 > 5 && $1 < 1000) }' "$work/told" | sort -u)" = 1 ]
+}
+
 bad_kind() {
 	! "$BUILD/examples/openmp" senseless >"$work/told" 2>&1 && grep -q '"senseless"' "$work/told"
 }
@@ -41,6 +48,9 @@ ok "a daemon starts" daemon "$NBAR_RUN_DIR" --nics 3
 ok "hello: barriers of three processes" hello
 ok "hello: without its NIC, the message says what to do" no_daemon
 ok "events: the late rank is named in an event loop, then the group is aborted" events
+for nic in n0 host:wire=shm,dir="$work/shm" host:wire=udp,bind=127.0.0.1:0; do
+	ok "cg: dot products by barriers with a value, ${nic%%,*}" cg "$nic"
+done
 if [ ! -x "$BUILD/examples/openmp" ]; then
 	skip "openmp: the threads of a process" "this compiler has no OpenMP"
 elif [[ ${SAN:-} == *thread* ]]; then
