@@ -11,7 +11,8 @@ work=$(mktemp)
 trap 'rm -f "$work"' EXIT
 times=200
 printf '%-26s %8s %8s %8s %8s %8s\n' "instructions a token" "all" engine "NIC loop" wire rest
-for point in "token pairwise 2" "token dissemination:1 8" "token dissemination:1 32" "token pairwise 32"; do
+for point in "token pairwise 2" "token dissemination:1 8" "token dissemination:1 32" "token pairwise 32" \
+	"token pairwise 8" "value 1 double" "value 32 doubles"; do
 	tokens=$(valgrind -q --tool=callgrind --toggle-collect=repeated --callgrind-out-file="$work" \
 		"$program" --repeat $times "$point" | tail -n 1)
 	callgrind_annotate --threshold=100 --auto=no --show-percs=no "$work" |

@@ -48,6 +48,7 @@ struct point {
 	uint32_t cells;                    /* groups of each port; all others are idle */
 	void (*fn)(const struct point *p); /* measured */
 	bool by_token;                     /* true: time per token; false: per call */
+	uint32_t doubles;                  /* that barriers add up; 0: they carry no value */
 };
 
 static char run_dir[] = "/tmp/nbar-loop-XXXXXX";
@@ -104,7 +105,7 @@ static void connect_all(const struct point *p)
 	static uint32_t rank[NICS_MAX][NICS_MAX];
 
 	for (uint32_t i = 0; i < p->active; i++) {
-		if (raw_group_open(member[i], p->alg, i, p->active, 1) != 0)
+		if (raw_group_open_values(member[i], p->alg, i, p->active, 1, 8 * p->doubles) != 0)
 			give_up("a group is refused");
 		memcpy(&rep[i], member[i]->reply.body, sizeof(rep[i]));
 		memcpy(rank[i], member[i]->reply.body + sizeof(rep[i]),
@@ -187,17 +188,47 @@ static double median_ns(const struct point *p)
 	return by_median(ns, REPETITIONS);
 }
 
+/* The hosts' values: those of libnbar. The group has the first values of its page. */
+__attribute__((noinline)) static void put_values(const struct point *p)
+{
+	static struct nbar_value v = { .op = NBAR_SUM, .type = NBAR_DOUBLE };
+	const size_t length = offsetof(struct nbar_value, of) + p->doubles * sizeof(v.of.f64[0]);
+
+	v.count = (uint16_t)p->doubles;
+	v.epoch = epoch;
+	for (uint32_t i = 0; i < p->active; i++) {
+		v.of.f64[0] = 1;
+		memcpy(&member[i]->page->value[0][epoch % NBAR_VALUES_AHEAD].value, &v, length);
+	}
+}
+
+__attribute__((noinline)) static void get_results(const struct point *p)
+{
+	struct nbar_value v;
+
+	for (uint32_t i = 0; i < p->active; i++) {
+		memcpy(&v, &member[i]->page->value[0][epoch % NBAR_VALUES_AHEAD].value,
+		       offsetof(struct nbar_value, of) + p->doubles * sizeof(v.of.f64[0]));
+		if (v.of.f64[0] != p->active)
+			give_up("a wrong sum");
+	}
+}
+
 /* All hosts post `ahead` barriers at once. Returns when member 0 has completed them and no NIC has
  * work. */
 static void post_and_pass(const struct point *p, uint32_t ahead)
 {
 	epoch += ahead;
+	if (p->doubles)
+		put_values(p);
 	for (uint32_t i = 0; i < p->active; i++)
 		raw_post(member[i], 0, epoch);
 	do
 		npass++;
 	while (loop_nics_pass() || (uint32_t)__atomic_load_n(&member[0]->page->completion[0].word,
 							     __ATOMIC_ACQUIRE) != epoch);
+	if (p->doubles)
+		get_results(p);
 }
 
 /* A barrier of two that ends as soon as both members have completed. */
@@ -278,31 +309,33 @@ static uint32_t tokens(const struct point *p)
 }
 
 static const struct point points[] = {
-	{ "token pairwise 2", "pairwise", 2, 2, 1, 1, barrier, true },
-	{ "token pairwise 8", "pairwise", 8, 8, 1, 1, barrier, true },
-	{ "token pairwise 32", "pairwise", 32, 32, 1, 1, barrier, true },
-	{ "token dissemination:1 8", "dissemination:1", 8, 8, 1, 1, barrier, true },
-	{ "token dissemination:1 32", "dissemination:1", 32, 32, 1, 1, barrier, true },
-	{ "token dissemination:3 64", "dissemination:3", 64, 64, 1, 1, barrier, true },
+	{ "token pairwise 2", "pairwise", 2, 2, 1, 1, barrier, true, 0 },
+	{ "token pairwise 8", "pairwise", 8, 8, 1, 1, barrier, true, 0 },
+	{ "token pairwise 32", "pairwise", 32, 32, 1, 1, barrier, true, 0 },
+	{ "value 1 double", "pairwise", 8, 8, 1, 1, barrier, true, 1 },
+	{ "value 32 doubles", "pairwise", 8, 8, 1, 1, barrier, true, 32 },
+	{ "token dissemination:1 8", "dissemination:1", 8, 8, 1, 1, barrier, true, 0 },
+	{ "token dissemination:1 32", "dissemination:1", 32, 32, 1, 1, barrier, true, 0 },
+	{ "token dissemination:3 64", "dissemination:3", 64, 64, 1, 1, barrier, true, 0 },
 	/* dissemination:1 with 8 members, and idle ports and groups. */
-	{ "token 8, 4 ports", "dissemination:1", 8, 8, 4, 1, barrier, true },
-	{ "token 8, 16 ports", "dissemination:1", 8, 8, 16, 1, barrier, true },
-	{ "token 8, 64 ports", "dissemination:1", 8, 8, 64, 1, barrier, true },
-	{ "token 8, 16 cells", "dissemination:1", 8, 8, 1, 16, barrier, true },
-	{ "token 8, 256 cells", "dissemination:1", 8, 8, 1, 256, barrier, true },
+	{ "token 8, 4 ports", "dissemination:1", 8, 8, 4, 1, barrier, true, 0 },
+	{ "token 8, 16 ports", "dissemination:1", 8, 8, 16, 1, barrier, true, 0 },
+	{ "token 8, 64 ports", "dissemination:1", 8, 8, 64, 1, barrier, true, 0 },
+	{ "token 8, 16 cells", "dissemination:1", 8, 8, 1, 16, barrier, true, 0 },
+	{ "token 8, 256 cells", "dissemination:1", 8, 8, 1, 256, barrier, true, 0 },
 	/* A pass of one NIC that finds nothing to do. */
-	{ "idle 1 port", NULL, 0, 1, 1, 1, pass, false },
-	{ "idle 4 ports", NULL, 0, 1, 4, 1, pass, false },
-	{ "idle 16 ports", NULL, 0, 1, 16, 1, pass, false },
-	{ "idle 64 ports", NULL, 0, 1, 64, 1, pass, false },
-	{ "idle 64 ports, 15 cells", NULL, 0, 1, 64, 15, pass, false },
-	{ "idle 1 port, 1000 cells", NULL, 0, 1, 1, 1000, pass, false },
-	{ "idle 8 NICs", NULL, 0, 8, 1, 1, pass, false },
+	{ "idle 1 port", NULL, 0, 1, 1, 1, pass, false, 0 },
+	{ "idle 4 ports", NULL, 0, 1, 4, 1, pass, false, 0 },
+	{ "idle 16 ports", NULL, 0, 1, 16, 1, pass, false, 0 },
+	{ "idle 64 ports", NULL, 0, 1, 64, 1, pass, false, 0 },
+	{ "idle 64 ports, 15 cells", NULL, 0, 1, 64, 15, pass, false, 0 },
+	{ "idle 1 port, 1000 cells", NULL, 0, 1, 1, 1000, pass, false, 0 },
+	{ "idle 8 NICs", NULL, 0, 8, 1, 1, pass, false, 0 },
 	/* Parts of a token. */
-	{ "engine", "dissemination:1", 8, 0, 0, 0, engine, true },
-	{ "wire", NULL, 0, 2, 1, 0, send_and_take, false },
-	{ "alone", "auto", 1, 1, 1, 1, barrier, false },
-	{ "alone, ahead", "auto", 1, 1, 1, 1, barriers, false },
+	{ "engine", "dissemination:1", 8, 0, 0, 0, engine, true, 0 },
+	{ "wire", NULL, 0, 2, 1, 0, send_and_take, false, 0 },
+	{ "alone", "auto", 1, 1, 1, 1, barrier, false, 0 },
+	{ "alone, ahead", "auto", 1, 1, 1, 1, barriers, false, 0 },
 };
 #define NPOINT (sizeof(points) / sizeof(points[0]))
 
@@ -408,7 +441,7 @@ static void repeat(const char *name, uint32_t n)
 /* Measures each barrier by itself, as raw_oneway.c measures frames. */
 static void cable_measure(char *const iface[])
 {
-	static const struct point pair = { "cable", "pairwise", 2, 2, 1, 1, barrier, false };
+	static const struct point pair = { "cable", "pairwise", 2, 2, 1, 1, barrier, false, 0 };
 	static double ns[CABLE_BARRIERS];
 
 	start(&pair, iface);

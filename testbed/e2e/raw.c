@@ -159,7 +159,15 @@ int raw_port_open(struct raw *r, uint32_t port)
 
 int raw_group_open(struct raw *r, const char *alg, uint32_t rank, uint32_t size, uint32_t tag)
 {
-	struct nbar_req_group_open req = { .rank = rank, .size = size, .tag = tag };
+	return raw_group_open_values(r, alg, rank, size, tag, 0);
+}
+
+int raw_group_open_values(struct raw *r, const char *alg, uint32_t rank, uint32_t size,
+			  uint32_t tag, uint32_t value_max)
+{
+	struct nbar_req_group_open req = {
+		.rank = rank, .size = size, .tag = tag, .value_max = value_max
+	};
 
 	/* A name of the full length has no zero byte. */
 	memcpy(req.alg, alg, strnlen(alg, sizeof(req.alg)));

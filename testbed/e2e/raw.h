@@ -49,6 +49,10 @@ int raw_port_open(struct raw *r, uint32_t port);
 /* Opens a group with the plan of an algorithm; the reply is in r->reply. */
 int raw_group_open(struct raw *r, const char *alg, uint32_t rank, uint32_t size, uint32_t tag);
 
+/* The same, with values of up to value_max bytes. */
+int raw_group_open_values(struct raw *r, const char *alg, uint32_t rank, uint32_t size,
+			  uint32_t tag, uint32_t value_max);
+
 int raw_group_connect(struct raw *r, uint32_t cell, const struct nbar_endpoint *endpoint,
 		      uint32_t n);
 int raw_group_close(struct raw *r, uint32_t cell);
