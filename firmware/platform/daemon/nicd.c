@@ -353,18 +353,21 @@ void nicd_run(struct nicd *d, enum nicd_idle idle, uint64_t spin_ns)
 	uint64_t now = nicd_clock(), work_at = now;
 
 	for (; !is_over(d, now); now = nicd_clock()) {
+		bool lent;
+
 		if (nicd_pass(d, now)) {
 			work_at = now;
 			continue;
 		}
 		look_for_tracers(d, now);
-		if (now - work_at < spin_ns)
+		lent = idle == NICD_IDLE_SLEEP && lends_all(d);
+		if (now - work_at < spin_ns && !lent)
 			continue;
 		switch (idle) {
 		case NICD_IDLE_SPIN:
 			break;
 		case NICD_IDLE_SLEEP:
-			if ((now - work_at < AWAKE_NS && !lends_all(d)) || d->stop_at)
+			if ((now - work_at < AWAKE_NS && !lent) || d->stop_at)
 				sched_yield();
 			else if (sleep_now(d, now, now - work_at))
 				work_at = now;
