@@ -52,14 +52,19 @@ void nbnic_lend_take(struct nbnic_device *d, struct nbnic_group *g, uint64_t now
 							       : now + nbnic_first(&d->nic, g));
 }
 
-void nbnic_lend_wanted(struct nbnic *nic, uint32_t index, bool stalled, uint64_t now)
+void nbnic_lend_wanted(struct nbnic *nic, uint32_t index, enum nbnic_want what, uint64_t now)
 {
+	const struct nbnic_device *d = nic->ctx;
 	struct nbnic_group *g = nic->group[index];
 
 	if (!g || !g->lent)
 		return;
+	if (what == NBNIC_WANT_WAKE) {
+		nbnic_page_wake(d->port[g->port], nic, g->cell);
+		return;
+	}
 	nbnic_take(nic, g, now);
-	if (stalled && g->state->running)
+	if (what == NBNIC_WANT_TIMEOUT && g->state->running)
 		nbnic_arm(nic, g, now);
 }
 

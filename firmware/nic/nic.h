@@ -412,9 +412,10 @@ static inline void nbnic_take(struct nbnic *nic, struct nbnic_group *g, uint64_t
 		nic->ops->take(nic->ctx, g, now);
 }
 
-/* The wire wants the NIC to take the group with this index back. stalled: it has seen no progress
- * for as long as the NIC had asked for. */
-void nbnic_lend_wanted(struct nbnic *nic, uint32_t index, bool stalled, uint64_t now);
+/* What the wire wants for a lent group: that the NIC wakes those who sleep; takes it back; takes it
+ * back because it has seen no progress for as long as the NIC had asked for. */
+enum nbnic_want { NBNIC_WANT_WAKE = 1, NBNIC_WANT_TAKE, NBNIC_WANT_TIMEOUT };
+void nbnic_lend_wanted(struct nbnic *nic, uint32_t index, enum nbnic_want what, uint64_t now);
 
 /* Fills what the NIC knows of a group; pid and uid are left to the caller. */
 void nbnic_group_info(const struct nbnic_group *g, struct nbar_group_info *out);

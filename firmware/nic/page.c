@@ -111,8 +111,7 @@ void nbnic_cell_end(struct nbnic_port *p, uint32_t cell)
 	p->cell[last].live_index = index;
 }
 
-__attribute__((cold, noinline)) static void wake(struct nbnic_port *p, struct nbnic *nic,
-						 uint32_t cell)
+void nbnic_page_wake(struct nbnic_port *p, struct nbnic *nic, uint32_t cell)
 {
 	uint32_t *word = &p->page->completion[cell].wake;
 
@@ -139,7 +138,7 @@ __attribute__((noinline)) static void asked(struct nbnic_port *p, struct nbnic *
 	 * this word. Then the NIC must wake the sleeper now. */
 	if (seen->wake_missed) {
 		nic->used.wakes++;
-		wake(p, nic, cell);
+		nbnic_page_wake(p, nic, cell);
 	} else {
 		seen->wake_pending = true;
 	}
@@ -171,7 +170,7 @@ static inline bool scan_doorbell(struct nbnic_port *p, struct nbnic *nic, uint32
 void nbnic_page_completed(struct nbnic_port *p, struct nbnic *nic, uint32_t cell)
 {
 	if (p->cell[cell].wake_pending)
-		wake(p, nic, cell);
+		nbnic_page_wake(p, nic, cell);
 	else
 		p->cell[cell].wake_missed = true;
 }
@@ -273,7 +272,7 @@ void nbnic_page_complete(struct nbnic_port *p, struct nbnic *nic, uint32_t cell,
 	store_word(c, status, epoch, __ATOMIC_RELEASE);
 	/* After a failure the cell may end before the NIC sees a request to wake: all are woken. */
 	if (p->cell[cell].wake_pending || status != NBAR_STATUS_OK)
-		wake(p, nic, cell);
+		nbnic_page_wake(p, nic, cell);
 	else
 		p->cell[cell].wake_missed = true;
 }

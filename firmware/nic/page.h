@@ -82,6 +82,10 @@ bool nbnic_page_scan(struct nbnic_port *const *port, uint32_t n, struct nbnic *n
  * room for stays. */
 uint32_t nbnic_page_signals(struct nbnic_port *p, struct nbnic *nic, uint32_t budget);
 
+/* Wakes those who sleep until a barrier of this cell completes. */
+__attribute__((cold, noinline)) void nbnic_page_wake(struct nbnic_port *p, struct nbnic *nic,
+						     uint32_t cell);
+
 /* The wire has completed barriers of this cell: wakes those who have asked for it. */
 void nbnic_page_completed(struct nbnic_port *p, struct nbnic *nic, uint32_t cell);
 

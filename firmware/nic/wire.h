@@ -50,7 +50,7 @@ struct wire_base {
 struct wire_lend {
 	uint64_t first_ns; /* the wire wants the group back after this time without progress; ... */
 	uint64_t left_ns;  /* ... of the running barrier: after this time */
-	bool sleeper;      /* the wire wants the group back when its barrier completes */
+	bool sleeper;      /* the wire wants a wake when its barrier completes */
 };
 struct wire_counts {
 	uint32_t completed, sent, received, duplicate, stale, bad;

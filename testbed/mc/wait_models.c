@@ -323,7 +323,8 @@ enum {
 	NO_SLEEPER,
 	LENT_AGAIN
 };
-enum { COMPLETE, RUNS, COUNTED }; /* RUNNING */
+enum { COMPLETE, RUNS, COUNTED };      /* RUNNING */
+enum { WANT_WAKE = 1, WANT_TAKE = 2 }; /* WANTED */
 
 static void unlock(struct mc_thread *t)
 {
@@ -365,13 +366,14 @@ static void lent_token(struct mc_thread *t)
 	mc_store(t, "kernel_in, step", RUNNING, COMPLETE, MC_RELAXED);
 	mc_store(t, "kernel_in, word", NIC_WORD, 1, MC_RELAXED);
 	mc_load(t, "kernel_in, sleeper", SEEN, SLEEPER, MC_RELAXED);
+	mc_store(t, "kernel_in, no sleeper", SLEEPER, 0, MC_RELAXED);
 	unlock(t);
 	/* Where the word must not be stored: the bug makes this a store. */
 	mc_store(t, "kernel_in, late word", NIC_WORD, 1, MC_RELAXED);
 	t->step[t->nstep - 1].op = MC_SET;
 	t->step[t->nstep - 1].reg = NOW;
 	mc_if(t, SEEN, ALL, 0, OVER);
-	mc_store(t, "want", WANTED, 1, MC_RELAXED);
+	mc_store(t, "want", WANTED, WANT_WAKE, MC_RELAXED);
 	ring(t);
 	mc_goto(t, OVER);
 	mc_label(t, QUIET);
@@ -397,10 +399,13 @@ static void lent_daemon(struct mc_thread *t)
 	mc_label(t, LOOP);
 	mc_await(t, "bell_hear, rung", R, BELL, R, MC_ACQUIRE);
 	mc_change(t, "bell_hear, heard", MC_EXCHANGE, R, BELL, 0, MC_ACQ_REL);
-	mc_change(t, "bell_hear, wanted", MC_EXCHANGE, R, WANTED, 0, MC_ACQ_REL);
-	mc_if(t, R, ALL, 0, SCAN);
+	mc_change(t, "bell_hear, wanted", MC_EXCHANGE, NOW, WANTED, 0, MC_ACQ_REL);
+	mc_if(t, NOW, ALL, 0, SCAN);
 	mc_load(t, "lend_wanted, lent", R, LENT, MC_RELAXED);
 	mc_if(t, R, ALL, 0, SCAN);
+	mc_if(t, NOW, ALL, WANT_TAKE, TAKE);
+	nic_wakes(t);
+	mc_goto(t, SCAN);
 	mc_label(t, TAKE);
 	mc_change(t, "kernel_hand, lock", MC_LOCK, R, LENT_LOCK, 1, MC_ACQUIRE);
 	mc_store(t, "kernel_hand, lent", LENT, 0, MC_RELAXED);
@@ -453,7 +458,8 @@ void wait_lent(struct mc_model *m)
 	memcpy(m->word, words, sizeof(words));
 	m->start[LENT] = 1;
 	m->start[RUNNING] = RUNS;
-	m->start[WANTED] = m->start[BELL] = 1; /* the timer of the group */
+	m->start[WANTED] = WANT_TAKE; /* the timer of the group */
+	m->start[BELL] = 1;
 	lent_host(mc_thread(m, "host"));
 	lent_token(mc_thread(m, "token"));
 	lent_daemon(mc_thread(m, "daemon"));

@@ -251,11 +251,15 @@ static unsigned bell_hear(struct kernel_wire *w, struct nbnic *nic, uint64_t now
 	for (uint32_t i = 0; i < KERNEL_GROUPS && i < nic->high; i++)
 		if (__atomic_load_n(&w->wanted[i], __ATOMIC_RELAXED))
 			nbnic_lend_wanted(nic, i,
-					  __atomic_exchange_n(&w->wanted[i], 0, __ATOMIC_ACQ_REL) ==
-						  KERNEL_STALLED,
+					  (enum nbnic_want)__atomic_exchange_n(&w->wanted[i], 0,
+									       __ATOMIC_ACQ_REL),
 					  now);
 	return 1;
 }
+
+_Static_assert(KERNEL_WAKE == (int)NBNIC_WANT_WAKE && KERNEL_TAKE == (int)NBNIC_WANT_TAKE &&
+		       KERNEL_TIMEOUT == (int)NBNIC_WANT_TIMEOUT,
+	       "the programs want what the NIC knows");
 
 static unsigned kernel_poll(struct wire_base *base, struct nbnic *nic, uint64_t now,
 			    unsigned budget)

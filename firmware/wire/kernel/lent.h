@@ -23,7 +23,7 @@
 /* A state in the kernel: struct nbfw_state, whose bits have NBFW_FIXED_WORDS words there. */
 #define KERNEL_STATE_SIZE (24u + 4 * NBFW_FIXED_WORDS)
 
-enum { KERNEL_WANT = 1, KERNEL_STALLED }; /* why the programs want the daemon to take a group */
+enum { KERNEL_WAKE = 1, KERNEL_TAKE, KERNEL_TIMEOUT }; /* what the daemon shall do: nbnic_want */
 
 struct kernel_counts {
 	uint32_t completed, sent, received, duplicate, stale, bad;
@@ -44,7 +44,7 @@ struct kernel_group {
 	uint64_t cookie;
 	uint32_t handle, port, cell;
 	uint32_t posted;  /* as the host has told */
-	uint32_t sleeper; /* the host wants a wake: the daemon takes the group when it completes */
+	uint32_t sleeper; /* the host wants a wake when the barrier completes */
 	uint32_t ticking; /* the timer runs; it has seen ... */
 	uint32_t tick_epoch, tick_step;
 	struct kernel_counts counts;

@@ -97,7 +97,8 @@ struct {
 /* What is left to do when the lock is given back. */
 struct todo {
 	uint32_t first, end, epoch;
-	bool tick, want;
+	uint8_t want; /* KERNEL_WAKE ...; 0: nothing */
+	bool tick;
 };
 
 static __always_inline struct nbfw_state *group_state(struct kernel_group *g)
@@ -149,8 +150,11 @@ static __always_inline void step_note(struct kernel_group *g, const struct nbfw_
 		 * what came before. */
 		*(volatile uint64_t *)&c->word = s->epoch;
 	}
-	/* A sleeper, or a barrier that was posted ahead: the daemon sees to it. */
-	t->want = a->complete && (g->sleeper || g->posted != s->epoch);
+	if (a->complete) {
+		/* The daemon starts a barrier that was posted ahead; or it wakes. */
+		t->want = g->posted != s->epoch ? KERNEL_TAKE : g->sleeper ? KERNEL_WAKE : 0;
+		g->sleeper = 0;
+	}
 	g->counts.completed += a->complete;
 	if (a->send_end > a->send_first)
 		g->counts.sent += a->send_end - a->send_first;
@@ -214,7 +218,7 @@ static int timer_tick(void *map, uint32_t *index, struct kernel_group *g)
 	g->ticking = again && !same;
 	bpf_spin_unlock(&g->lock);
 	if (again && same)
-		want(*index, KERNEL_STALLED);
+		want(*index, KERNEL_TIMEOUT);
 	else if (again)
 		bpf_timer_start(&g->timer, g->first_ns, 0);
 	return 0;
@@ -272,7 +276,7 @@ SEC("tc") int kernel_in(struct __sk_buff *skb)
 	if (!lent)
 		return NEXT;
 	if (t.want)
-		want(index, KERNEL_WANT);
+		want(index, t.want);
 	return send_all(skb, g, &t, true);
 }
 
@@ -326,7 +330,7 @@ SEC("tc") int kernel_out(struct __sk_buff *skb)
 	} else if (lent && post.posted - s->epoch - 1 < NBAR_POSTED_MAX) {
 		g->posted = post.posted;
 		if (post.posted != s->epoch + 1) {
-			t.want = !s->running;
+			t.want = s->running ? 0 : KERNEL_TAKE;
 		} else if (!s->running) {
 			nbfw_step(s, &g->plan.p, &start, &a);
 			step_note(g, &a, c, &t);
@@ -344,7 +348,7 @@ SEC("tc") int kernel_out(struct __sk_buff *skb)
 		return TC_ACT_SHOT;
 	}
 	if (t.want)
-		want(at, KERNEL_WANT);
+		want(at, t.want);
 	skb->mark = 0; /* clones come here again */
 	if (t.tick)
 		bpf_timer_start(&g->timer, g->first_ns, 0);

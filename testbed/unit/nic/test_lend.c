@@ -15,7 +15,7 @@ static struct lent {
 	uint64_t state[16];
 	struct wire_lend how;
 	struct wire_counts n;
-	bool wanted, stalled;
+	enum nbnic_want wanted; /* 0: nothing */
 } lent[LENT_MAX];
 
 static struct {
@@ -84,7 +84,9 @@ static void wire_act(struct lent *l, const struct nbfw_action *a)
 	if (a->complete) {
 		l->n.completed++;
 		w.device.port[g->port]->completion[g->cell].word = s->epoch;
-		l->wanted |= l->how.sleeper;
+		if (l->how.sleeper)
+			l->wanted = NBNIC_WANT_WAKE;
+		l->how.sleeper = false;
 	}
 	for (uint32_t i = a->send_first; i < a->send_end; i++) {
 		const struct nbnic_peer *to = &g->peer[g->send_peer[i]];
@@ -125,8 +127,10 @@ static unsigned wire_poll(struct wire_base *base, struct nbnic *nic, uint64_t no
 	for (uint32_t i = 0; i < LENT_MAX; i++) {
 		if (!lent[i].wanted)
 			continue;
-		lent[i].wanted = false;
-		nbnic_lend_wanted(nic, i, lent[i].stalled, now);
+		const enum nbnic_want wanted = lent[i].wanted;
+
+		lent[i].wanted = 0;
+		nbnic_lend_wanted(nic, i, wanted, now);
 		n++;
 	}
 	for (; n < budget && w.wire.head != w.wire.tail; n++) {
@@ -434,7 +438,7 @@ static void a_deadline_is_kept_without_progress(void **state)
 	take_all();
 	assert_true(g->deadline == w.now + g->first);
 	/* The wire wants a group that it has not. */
-	nbnic_lend_wanted(&w.device.nic, 0, true, w.now);
+	nbnic_lend_wanted(&w.device.nic, 0, NBNIC_WANT_TIMEOUT, w.now);
 	assert_true(g->deadline == w.now + g->first);
 }
 
@@ -478,22 +482,22 @@ static void a_wanted_group_times_out(void **state)
 	pair_open();
 	passes(1);
 	g = group_at(0);
-	nbnic_lend_wanted(&w.device.nic, 0, true, w.now);
+	nbnic_lend_wanted(&w.device.nic, 0, NBNIC_WANT_TIMEOUT, w.now);
 	assert_false(g->lent || g->armed);
-	nbnic_lend_wanted(&w.device.nic, 0, true, w.now); /* not lent */
-	nbnic_lend_wanted(&w.device.nic, 2, true, w.now); /* no group */
+	nbnic_lend_wanted(&w.device.nic, 0, NBNIC_WANT_TIMEOUT, w.now); /* not lent */
+	nbnic_lend_wanted(&w.device.nic, 2, NBNIC_WANT_TIMEOUT, w.now); /* no group */
 	assert_int_equal(wire.takes, 1);
 	passes(1);
 	start(0);
 	/* For another reason, it has as much time as before: no TIMEOUT, no PULL. */
 	w.now += 1000;
-	lent[0].wanted = true;
+	lent[0].wanted = NBNIC_WANT_TAKE;
 	passes(3);
 	assert_int_equal(wire.takes, 2);
 	assert_int_equal(count_of(NBAR_COUNTER_pulls_sent), 0);
 	assert_true(lent[0].how.left_ns == FIRST_NS);
 	w.now += FIRST_NS;
-	lent[0].wanted = lent[0].stalled = true;
+	lent[0].wanted = NBNIC_WANT_TIMEOUT;
 	passes(1);
 	passes(1);
 	assert_int_equal(count_of(NBAR_COUNTER_pulls_sent), 1);
@@ -515,7 +519,7 @@ static void a_pull_is_answered_by_the_state_of_now(void **state)
 	assert_int_equal(done(1), 1);
 	assert_int_equal(done(0), 0);
 	w.now += FIRST_NS;
-	lent[0].wanted = lent[0].stalled = true;
+	lent[0].wanted = NBNIC_WANT_TIMEOUT;
 	passes(4);
 	assert_int_equal(count_of(NBAR_COUNTER_pulls_received), 1);
 	assert_int_equal(done(0), 1);
@@ -523,6 +527,8 @@ static void a_pull_is_answered_by_the_state_of_now(void **state)
 
 static void sleepers_are_woken(void **state)
 {
+	uint32_t takes;
+
 	wire.refuses = true;
 	pair_open();
 	ring(0);
@@ -543,17 +549,29 @@ static void sleepers_are_woken(void **state)
 	assert_int_equal(c.port->page->completion[0].wake, 1);
 	passes(1);
 	assert_false(lent[0].how.sleeper);
+	/* For a wake alone the wire keeps the group; a NIC that has the group by then wakes nobody.
+	 */
+	takes = wire.takes;
+	nbnic_lend_wanted(&w.device.nic, 0, NBNIC_WANT_WAKE, w.now);
+	assert_int_equal(w.wakes, 2);
+	assert_int_equal(wire.takes, takes);
+	wire.refuses = true;
+	take_all();
+	nbnic_lend_wanted(&w.device.nic, 0, NBNIC_WANT_WAKE, w.now);
+	assert_int_equal(w.wakes, 2);
+	wire.refuses = false;
+	passes(1);
 	/* A barrier completes without a sleeper; a thread that had looked before asks afterwards.
 	 */
 	start(0);
 	start(1);
 	passes(1);
 	take_all();
-	assert_int_equal(w.wakes, 1);
+	assert_int_equal(w.wakes, 2);
 	wire.refuses = true;
 	c.port->page->doorbell[0].wake_seq++;
 	passes(1);
-	assert_int_equal(w.wakes, 2);
+	assert_int_equal(w.wakes, 3);
 }
 
 static void ring_both(void)
@@ -654,7 +672,7 @@ static void a_lost_state_fails_the_group(void **state)
 	}
 	start(1);
 	wire.keeps = true;
-	nbnic_lend_wanted(&w.device.nic, 0, false, w.now);
+	nbnic_lend_wanted(&w.device.nic, 0, NBNIC_WANT_TAKE, w.now);
 	wire.keeps = false;
 	assert_int_equal(c.port->completion[0].word, (uint64_t)NBAR_STATUS_NIC_DOWN << 32 | 2);
 	assert_int_equal(c.port->completion[0].failed_rank, 0);

@@ -130,9 +130,9 @@ static inline bool bell_rang(void)
 	return rang;
 }
 
-static inline bool is_wanted(void)
+static inline uint64_t is_wanted(void)
 {
-	return __atomic_exchange_n(&w->wanted[INDEX], 0, __ATOMIC_ACQ_REL) != 0;
+	return __atomic_exchange_n(&w->wanted[INDEX], 0, __ATOMIC_ACQ_REL);
 }
 
 /* --- packets --------------------------------------------------------------------------------- */

@@ -180,7 +180,7 @@ static void a_timer_wants_groups_without_progress(void **unused)
 	nbfw_step(s_now(), g.plan, &start, &a);
 	assert_true(lend(false, 1000000));
 	assert_true(in_kernel().ticking);
-	assert_true(soon(is_marked) && is_wanted());
+	assert_true(soon(is_marked) && is_wanted() == KERNEL_TIMEOUT);
 	assert_false(in_kernel().ticking);
 	/* Progress, here a step: it looks again. */
 	first_ns = 50000000;

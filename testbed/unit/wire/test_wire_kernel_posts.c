@@ -127,7 +127,7 @@ static void posts_ahead_come_to_the_daemon(void **unused)
 	group_make("pairwise", 1);
 	post_put(EPOCH + 2, 0); /* the post before it is lost */
 	out_is("ahead", DROP, true);
-	assert_true(is_wanted());
+	assert_int_equal(is_wanted(), KERNEL_TAKE);
 	assert_true(lend(false, 0));
 	post_goes();
 	post_put(EPOCH + 1, 0);
@@ -136,8 +136,10 @@ static void posts_ahead_come_to_the_daemon(void **unused)
 	post_put(EPOCH + 2, 0);
 	out_is("ahead of the one that runs", DROP, false);
 	assert_false(is_wanted());
+	post_put(EPOCH + 2, 1);
+	out_is("sleeps, for the one ahead", DROP, false);
 	tokens_come();
-	assert_true(is_wanted());
+	assert_int_equal(is_wanted(), KERNEL_TAKE);
 }
 
 static void sleepers_come_to_the_daemon(void **unused)
@@ -158,7 +160,8 @@ static void sleepers_come_to_the_daemon(void **unused)
 			out_is("sleeps", DROP, false);
 		}
 		tokens_come();
-		assert_true(is_wanted());
+		assert_int_equal(is_wanted(), KERNEL_WAKE);
+		assert_int_equal(in_kernel().sleeper, 0); /* each wake is asked for */
 	}
 }
 
