@@ -133,6 +133,7 @@ struct nbar_share {
 	uint32_t socket_id;   /* of an in-process NIC; else 0 */
 	uint32_t struct_size; /* sizeof, in the library that made the share */
 	struct nbar_endpoint endpoint;
+	uint32_t value_max, values; /* values: index in value[] of the page */
 };
 void nbar_group_share(const struct nbar_group *g, struct nbar_share *out);
 
@@ -158,7 +159,8 @@ struct nbar_process_team {
 	uint32_t reserved0[31];
 	uint32_t sleepers, wake; /* without a group: number of sleepers, and their futex */
 	uint32_t reserved1[30];
-	uint32_t done; /* in a large process team: the last complete barrier */
+	uint32_t done; /* in a large process team: the last complete barrier. With a group: the
+			* last barrier whose values a process has combined */
 	uint32_t reserved2[31];
 	uint32_t arrived[NBAR_PROCESS_TEAM_MAX]; /* the last ticket of each process */
 }
@@ -176,6 +178,18 @@ int nbar_process_team_init(struct nbar_process_team *procs, uint32_t size);
  * -ERANGE: there is no such process. */
 int nbar_process_team_post(struct nbar_process_team *procs, struct nbar_group *g, uint32_t me,
 			   uint32_t *ticket);
+
+/*
+ * As nbar_process_team_post, for a group with value_max: all[me] carries the value of this process,
+ * in memory that all processes of the team share. The process that sees all arrive folds the values
+ * in the order of the processes, and posts the result. The next arrival, and the next write to
+ * all[me], must wait until this barrier is complete. nbar_result reads the result. Values that
+ * differ in op, type or count fail the group: -EBADMSG.
+ */
+int nbar_process_team_post_value(struct nbar_process_team *procs, struct nbar_group *g, uint32_t me,
+				 const struct nbar_value *all,
+				 void (*fold)(struct nbar_value *to, const struct nbar_value *from),
+				 uint32_t *ticket);
 
 /* As nbar_test and nbar_wait. policy NULL: the policy of the group; without a group, the
  * default. */

@@ -47,6 +47,16 @@ static void completion_find(struct nbar_group *g)
 	g->completion = p->completion ? &p->completion[g->cell] : &p->page->completion[g->cell];
 }
 
+/* index: of the NIC, or of a share. */
+static void values_find(struct nbar_group *g, uint32_t value_max, uint32_t index)
+{
+	if (value_max == 0 || index >= NBAR_VALUE_GROUPS)
+		return;
+	g->values = g->port->page->value[index];
+	g->values_index = index;
+	g->value_max = value_max;
+}
+
 /* Reads the NIC's reply about the new group. */
 static int take_reply(struct nbar_group *g, const struct nbar_rep_group_open *reply, size_t nrest)
 {
@@ -143,9 +153,7 @@ static int open_group(struct nbar_port *port, const struct nbar_group_attr *attr
 		group_free(g);
 		return err;
 	}
-	if (attr->value_max && reply.values < NBAR_VALUE_GROUPS)
-		g->values = port->page->value[reply.values];
-	g->value_max = g->values ? attr->value_max : 0;
+	values_find(g, attr->value_max, reply.values);
 	if (g->is_signal)
 		nblib_signal_drop(port, g->cell);
 	nbar_group_set_wait(g, &wait);
@@ -183,6 +191,8 @@ void nbar_group_share(const struct nbar_group *g, struct nbar_share *out)
 		.socket_id = g->port->link.socket_id,
 		.struct_size = sizeof(*out),
 		.endpoint = g->endpoint,
+		.value_max = g->value_max,
+		.values = g->values_index,
 	};
 }
 
@@ -221,6 +231,7 @@ int nbar_group_attach(struct nbar_port *port, const struct nbar_share *share,
 	g->endpoint = share->endpoint;
 	g->doorbell = &port->page->doorbell[g->cell];
 	completion_find(g);
+	values_find(g, share->value_max, share->values);
 	/* The process that opened the group connects it. Barriers posted before that wait. */
 	g->attached = g->connected = true;
 	order_runs_write(&g->runs, true);

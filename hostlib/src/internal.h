@@ -181,7 +181,7 @@ struct nbar_group {
 	struct nbar_endpoint endpoint;
 	uint32_t cell, rank, size;
 	uint32_t npeer, nconnected;
-	uint32_t value_max;
+	uint32_t value_max, values_index;
 	uint32_t *peer; /* ranks */
 	struct nbar_wait_policy wait;
 	uint64_t yields, sleeps; /* by order.h */
@@ -316,6 +316,12 @@ void nblib_wake_team(uint64_t *word);
 bool nblib_wait_procs(struct nbar_process_team *procs, const struct nbar_wait_policy *policy,
 		      uint32_t ticket, uint64_t timeout_ns);
 void nblib_wake_procs(struct nbar_process_team *procs);
+
+/* 0, or -EINVAL: the group cannot carry the value. */
+int nblib_value_check(const struct nbar_group *g, const struct nbar_value *value);
+
+/* Writes the value of a barrier into the page, before it is posted. */
+void nblib_value_put(struct nbar_group *g, uint32_t epoch, const struct nbar_value *value);
 
 /* As nbar_process_team_post, for a caller that counts its barriers: ticket is 1, 2, 3, ... */
 int nblib_procs_post(struct nbar_process_team *procs, struct nbar_group *g, uint32_t me,

@@ -230,6 +230,13 @@ static inline void order_procs_release(uint32_t *done, uint32_t ticket)
 	__atomic_exchange_n(done, ticket, __ATOMIC_SEQ_CST);
 }
 
+/* True for the first of the processes that see all arrive at this barrier. Relaxed: it orders
+ * nothing, order_procs_arrive does. Its partner is the same statement in another process. */
+static inline bool order_procs_claim(uint32_t *done, uint32_t ticket)
+{
+	return __atomic_exchange_n(done, ticket, __ATOMIC_RELAXED) != ticket;
+}
+
 static inline uint32_t order_procs_done(const uint32_t *done)
 {
 	return __atomic_load_n(done, __ATOMIC_SEQ_CST);

@@ -36,8 +36,33 @@ static int group_refuses(struct nbar_group *g, uint32_t ticket)
 	return nblib_post_refused(g, word);
 }
 
-int nblib_procs_post(struct nbar_process_team *procs, struct nbar_group *g, uint32_t me,
-		     uint32_t ticket)
+/* The values of a barrier, and how to fold them. */
+struct values {
+	const struct nbar_value *all;
+	void (*fold)(struct nbar_value *to, const struct nbar_value *from);
+};
+
+/* All values are there. If they differ in op, type or count, the barrier gets no value: so the
+ * group fails, and all members learn it. */
+static void procs_combine(const struct nbar_process_team *procs, struct nbar_group *g,
+			  const struct values *v, uint32_t ticket)
+{
+	struct nbar_value sum = v->all[0];
+
+	if (nblib_value_check(g, &sum) != 0)
+		return;
+	for (uint32_t i = 1; i < procs->size; i++) {
+		const struct nbar_value *one = &v->all[i];
+
+		if (one->op != sum.op || one->type != sum.type || one->count != sum.count)
+			return;
+		v->fold(&sum, one);
+	}
+	nblib_value_put(g, ticket, &sum);
+}
+
+static int procs_post(struct nbar_process_team *procs, struct nbar_group *g, uint32_t me,
+		      uint32_t ticket, const struct values *values)
 {
 	int err;
 
@@ -53,7 +78,12 @@ int nblib_procs_post(struct nbar_process_team *procs, struct nbar_group *g, uint
 	if (!nblib_procs_arrived(procs, ticket))
 		return 0;
 	/* Other processes may also see that all have arrived, and do what follows. This is
-	 * harmless: no process arrives at the next barrier before it has finished this barrier. */
+	 * harmless: no process arrives at the next barrier before it has finished this barrier. But
+	 * only one may write the value, because the NIC writes the result in its place. */
+	if (values && !order_procs_claim(&procs->done, ticket))
+		return 0;
+	if (values)
+		procs_combine(procs, g, values, ticket);
 	if (g) {
 		order_post(&g->doorbell->posted, ticket);
 		nblib_rang(g, ticket, false);
@@ -66,17 +96,40 @@ int nblib_procs_post(struct nbar_process_team *procs, struct nbar_group *g, uint
 	return 0;
 }
 
-int nbar_process_team_post(struct nbar_process_team *procs, struct nbar_group *g, uint32_t me,
-			   uint32_t *ticket)
+int nblib_procs_post(struct nbar_process_team *procs, struct nbar_group *g, uint32_t me,
+		     uint32_t ticket)
 {
-	/* Only this process writes the word. If me is out of range, nblib_procs_post ignores the
-	 * ticket. */
+	return procs_post(procs, g, me, ticket, NULL);
+}
+
+static int procs_post_next(struct nbar_process_team *procs, struct nbar_group *g, uint32_t me,
+			   const struct values *values, uint32_t *ticket)
+{
+	/* Only this process writes the word. If me is out of range, procs_post ignores the ticket.
+	 */
 	uint32_t next = me < procs->size ? order_procs_read(&procs->arrived[me]) + 1 : 0;
-	int err = nblib_procs_post(procs, g, me, next);
+	int err = procs_post(procs, g, me, next, values);
 
 	if (err == 0 && ticket)
 		*ticket = next;
 	return err;
+}
+
+int nbar_process_team_post(struct nbar_process_team *procs, struct nbar_group *g, uint32_t me,
+			   uint32_t *ticket)
+{
+	return procs_post_next(procs, g, me, NULL, ticket);
+}
+
+int nbar_process_team_post_value(struct nbar_process_team *procs, struct nbar_group *g, uint32_t me,
+				 const struct nbar_value *all,
+				 void (*fold)(struct nbar_value *to, const struct nbar_value *from),
+				 uint32_t *ticket)
+{
+	const struct values values = { all, fold };
+	int err = me < procs->size ? nblib_value_check(g, &all[me]) : 0;
+
+	return err ? err : procs_post_next(procs, g, me, &values, ticket);
 }
 
 int nbar_process_team_test(struct nbar_process_team *procs, struct nbar_group *g, uint32_t ticket)

@@ -43,21 +43,36 @@ static struct nbar_value *value_place(const struct nbar_group *g, uint32_t epoch
 	return &g->values[epoch % NBAR_VALUES_AHEAD].value;
 }
 
-int nbar_post_value(struct nbar_group *g, const struct nbar_value *value, uint32_t *ticket)
+int nblib_value_check(const struct nbar_group *g, const struct nbar_value *value)
 {
-	uint64_t word = order_completion_read(&g->completion->word);
-	uint32_t epoch = (uint32_t)order_posted_read(&g->posted) + 1, length = length_of(value);
+	uint32_t length = length_of(value);
 
 	if (length == 0 || length > g->value_max)
 		return nblib_fail(-EINVAL,
 				  "op %u of %u elements of type %u: no value, or more than the %u "
 				  "bytes of value_max",
 				  value->op, value->count, value->type, g->value_max);
+	return 0;
+}
+
+void nblib_value_put(struct nbar_group *g, uint32_t epoch, const struct nbar_value *value)
+{
+	memcpy(value_place(g, epoch), value, HEAD + length_of(value));
+	value_place(g, epoch)->epoch = epoch;
+}
+
+int nbar_post_value(struct nbar_group *g, const struct nbar_value *value, uint32_t *ticket)
+{
+	uint64_t word = order_completion_read(&g->completion->word);
+	uint32_t epoch = (uint32_t)order_posted_read(&g->posted) + 1;
+	int err = nblib_value_check(g, value);
+
+	if (err)
+		return err;
 	/* Also if the group cannot post: then nbar_post says so. */
 	if (epoch - (uint32_t)word > NBAR_VALUES_AHEAD)
 		return nblib_post_refused(g, word);
-	memcpy(value_place(g, epoch), value, HEAD + length);
-	value_place(g, epoch)->epoch = epoch;
+	nblib_value_put(g, epoch, value);
 	return nbar_post(g, ticket);
 }
 

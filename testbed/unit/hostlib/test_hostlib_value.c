@@ -4,6 +4,7 @@
  * program gets wrong.
  */
 #include <errno.h>
+#include <pthread.h>
 
 #include "internal.h"
 #include "unit/hostlib/cluster.h"
@@ -13,14 +14,12 @@ static struct inproc *nics;
 
 static int setup(void **state)
 {
-	(void)state;
 	nics = inproc_start(3, NULL);
 	return 0;
 }
 
 static int teardown(void **state)
 {
-	(void)state;
 	inproc_stop(nics);
 	return 0;
 }
@@ -81,7 +80,6 @@ static void round_of_eight(struct cluster *c, uint32_t first)
 
 static void every_member_gets_the_result(void **state)
 {
-	(void)state;
 	for (uint32_t size = 1; size <= 7; size += 2) {
 		struct cluster c;
 
@@ -101,7 +99,6 @@ static void wrong_values_are_refused(void **state)
 	struct cluster c, without;
 	uint32_t ticket;
 
-	(void)state;
 	start(&c, 2, 16);
 	start(&without, 2, 0);
 	assert_int_equal(nbar_post_value(without.g[0], &v, NULL), -EINVAL);
@@ -137,7 +134,6 @@ static void values_that_differ_end_the_group(void **state)
 	struct cluster c;
 	uint32_t ticket[2];
 
-	(void)state;
 	start(&c, 2, 16);
 	require_ok(nbar_post_value(c.g[0], &v, &ticket[0]));
 	v.op = NBAR_MIN;
@@ -150,6 +146,96 @@ static void values_that_differ_end_the_group(void **state)
 	cluster_end(&c);
 }
 
+/* --- processes of a host, as threads --------------------------------------------------------- */
+
+#define MATES 4u
+#define ROUNDS 500u
+
+static struct nbar_process_team procs;
+static struct nbar_value all[MATES];
+static struct nbar_group *mate_group[MATES];
+
+/* Not commutative: the order of the processes shows. */
+static void fold(struct nbar_value *to, const struct nbar_value *from)
+{
+	to->of.i32[0] = 3 * to->of.i32[0] + from->of.i32[0];
+}
+
+static void *mate_main(void *arg)
+{
+	uint32_t me = (uint32_t)(uintptr_t)arg, ticket;
+	struct nbar_value v;
+	int32_t want;
+
+	for (uint32_t i = 1; i <= ROUNDS; i++) {
+		want = 0;
+		for (uint32_t k = 0; k < MATES; k++)
+			want = k == 0 ? (int32_t)i : 3 * want + (int32_t)(i + k);
+		all[me].op = NBAR_SUM;
+		all[me].type = NBAR_INT32;
+		all[me].count = 1;
+		all[me].of.i32[0] = (int32_t)(i + me);
+		require_ok(nbar_process_team_post_value(&procs, mate_group[me], me, all, fold,
+							&ticket));
+		assert_int_equal(ticket, i);
+		require_ok(
+			nbar_process_team_wait(&procs, mate_group[me], ticket, NULL, NBAR_FOREVER));
+		require_ok(nbar_result(mate_group[me], ticket, &v));
+		require(v.of.i32[0] == want + 7, "%u: %d, not %d", i, v.of.i32[0], want + 7);
+	}
+	return NULL;
+}
+
+static void mates_share_a_member(void **state)
+{
+	struct nbar_value v = { .op = NBAR_SUM, .type = NBAR_INT32, .count = 1 };
+	struct nbar_port *port[MATES];
+	struct nbar_share share;
+	pthread_t id[MATES];
+	struct cluster c;
+	uint32_t ticket;
+
+	start(&c, 2, 4);
+	nbar_group_share(c.g[0], &share);
+	require_ok(nbar_process_team_init(&procs, MATES));
+	mate_group[0] = c.g[0];
+	for (uint32_t i = 1; i < MATES; i++) {
+		require_ok(nbar_attach("n0", &share, &port[i]));
+		require_ok(nbar_group_attach(port[i], &share, &mate_group[i]));
+	}
+	for (uint32_t i = 0; i < MATES; i++)
+		pthread_create(&id[i], NULL, mate_main, (void *)(uintptr_t)i);
+	v.of.i32[0] = 7;
+	for (uint32_t i = 1; i <= ROUNDS; i++) {
+		struct nbar_value in = v;
+
+		require_ok(nbar_post_value(c.g[1], &in, &ticket));
+		require_ok(nbar_wait(c.g[1], ticket, NBAR_FOREVER));
+	}
+	for (uint32_t i = 0; i < MATES; i++)
+		pthread_join(id[i], NULL);
+	/* One of them has another count. */
+	all[2].count = 2;
+	assert_int_equal(nbar_process_team_post_value(&procs, mate_group[2], 2, all, fold, NULL),
+			 -EINVAL); /* more than value_max */
+	all[2].count = 1;
+	all[2].op = NBAR_MIN;
+	for (uint32_t i = 0; i < MATES; i++)
+		require_ok(
+			nbar_process_team_post_value(&procs, mate_group[i], i, all, fold, &ticket));
+	require_ok(nbar_post_value(c.g[1], &v, NULL));
+	for (uint32_t i = 0; i < MATES; i++)
+		assert_int_equal(
+			nbar_process_team_wait(&procs, mate_group[i], ticket, NULL, NBAR_FOREVER),
+			-EBADMSG);
+	assert_int_equal(
+		nbar_process_team_post_value(&procs, mate_group[0], MATES, all, fold, NULL),
+		-ERANGE);
+	for (uint32_t i = 1; i < MATES; i++)
+		nbar_close(port[i]);
+	cluster_end(&c);
+}
+
 static void refused_groups(void **state)
 {
 	struct nbar_group_attr attr = { .struct_size = sizeof(attr), .size = 2, .value_max = 257 };
@@ -157,7 +243,6 @@ static void refused_groups(void **state)
 	struct nbar_endpoint endpoint;
 	struct nbar_port *port;
 
-	(void)state;
 	require_ok(nbar_open("n0", &port));
 	assert_int_equal(nbar_group_open(port, &attr, &g, &endpoint), -ERANGE);
 	attr.value_max = 8;
@@ -179,4 +264,4 @@ static void refused_groups(void **state)
 }
 
 UNIT_MAIN(setup, teardown, UNIT(every_member_gets_the_result), UNIT(wrong_values_are_refused),
-	  UNIT(values_that_differ_end_the_group), UNIT(refused_groups))
+	  UNIT(values_that_differ_end_the_group), UNIT(mates_share_a_member), UNIT(refused_groups))
