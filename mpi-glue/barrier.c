@@ -130,6 +130,19 @@ static bool is_timed(const struct nbmpi_comm *c)
 	return !j->closed && (c->path != NBMPI_OPENING || j->n[NBMPI_WAY_MPI] < NBMPI_TIMED_MOST);
 }
 
+/* The result of an allreduce that is complete; then the communicator may leave its NICs. */
+static int take_result(struct nbmpi_comm *c, uint32_t ticket)
+{
+	int rc = nbar_result(c->group, ticket, c->value);
+
+	if (rc == 0)
+		return 0;
+	pthread_mutex_lock(&c->lock);
+	rc = nbmpi_fail(c, rc);
+	pthread_mutex_unlock(&c->lock);
+	return rc;
+}
+
 static int barrier_run(struct nbmpi_comm *c)
 {
 	struct nbmpi_request r;
@@ -141,7 +154,9 @@ static int barrier_run(struct nbmpi_comm *c)
 	if (rc != 0)
 		return rc;
 	rc = nbmpi_wait(&r);
-	if (rc != 1)
+	if (rc == 1)
+		rc = c->value ? take_result(c, r.ticket) : 0;
+	if (rc != 0)
 		return rc;
 	/* The barrier sent no message of the MPI: let it receive those sent before the barrier. */
 	nbmpi_self.start.ops->progress();
@@ -164,6 +179,20 @@ int nbmpi_barrier(struct nbmpi_comm *c)
 	c->since = nbmpi_now_s();
 	/* Ranks without this set-up are in the MPI's own barrier: so all ranks call it. */
 	return rc == 0 && c->path != NBMPI_OFFLOADED ? NBMPI_BY_MPI : rc;
+}
+
+int nbmpi_allreduce(struct nbmpi_comm *c, struct nbar_value *value)
+{
+	int rc = 0;
+
+	c->value = value;
+	/* As in nbmpi_barrier; but the votes of a set-up are not the allreduce. */
+	if (c->path == NBMPI_OPENING && c->calls >= c->asks && !c->error)
+		rc = nbmpi_set_up(c);
+	if (rc == 0)
+		rc = barrier_run(c);
+	c->value = NULL;
+	return rc;
 }
 
 void nbmpi_barrier_by_mpi(struct nbmpi_comm *c)

@@ -2,8 +2,8 @@
 /*
  * comm.c - communicators of the glue: opens and closes them, and closes all of them at the end.
  *
- * Called by the glue of an MPI when a communicator calls its first barrier, and when the program
- * frees the communicator. Sends no message: most communicators call few barriers.
+ * Called by the glue of an MPI when a communicator calls its first barrier or allreduce, and when
+ * the program frees the communicator. Sends no message: most communicators call few barriers.
  */
 #include <stdlib.h>
 
@@ -44,7 +44,8 @@ void nbmpi_stop(void)
 	nbmpi_ports_close();
 }
 
-struct nbmpi_comm *nbmpi_comm_open(void *mpi, uint32_t rank, uint32_t size, bool inter)
+struct nbmpi_comm *nbmpi_comm_open(void *mpi, uint32_t rank, uint32_t size, bool inter,
+				   enum nbmpi_kind kind)
 {
 	struct nbmpi_comm *c = calloc(1, sizeof(*c));
 
@@ -53,6 +54,7 @@ struct nbmpi_comm *nbmpi_comm_open(void *mpi, uint32_t rank, uint32_t size, bool
 	c->mpi = mpi;
 	c->rank = rank;
 	c->size = size;
+	c->kind = kind;
 	c->why_rank = NBAR_RANK_NONE;
 	c->asks = NBMPI_PAYS;
 	if (!nbmpi_self.start.config.enable)

@@ -20,7 +20,7 @@
 
 #include "config.h"
 
-#define NBMPI_VERSION 7u /* of messages and of the order of collectives */
+#define NBMPI_VERSION 8u /* of messages and of the order of collectives */
 
 /* The least number of barriers before the set-up. */
 #define NBMPI_PAYS 8u
@@ -42,6 +42,7 @@
 	X(attach, 0, "a process could not attach to the NIC of its host")           \
 	X(connect, 0, "the NICs could not be connected")                            \
 	X(reach, 0, "the NICs of its hosts do not hear each other")                 \
+	X(values, 1, "a NIC cannot carry its values")                               \
 	X(slow, 1, "it was faster")                                                 \
 	X(opening, 1, "its barriers have taken too little time yet, or are nonblocking")
 
@@ -54,11 +55,13 @@ enum nbmpi_why {
 
 /* What a process has counted. */
 struct nbmpi_counters {
-	uint64_t by_nic;             /* barriers run by NICs */
-	uint64_t by_host;            /* barriers run by the processes of one host, without a NIC */
-	uint64_t fallback;           /* barriers run by the MPI itself, for any reason ... */
-	uint64_t why[NBMPI_WHY_END]; /* ... and for each reason */
-	uint64_t failed;             /* communicators whose barriers failed */
+	uint64_t by_nic;   /* barriers run by NICs */
+	uint64_t by_host;  /* barriers run by the processes of one host, without a NIC */
+	uint64_t fallback; /* barriers run by the MPI itself, for any reason in why[] */
+	/* Allreduces of values that a barrier can carry: run by NICs, and by the MPI itself. */
+	uint64_t allreduces_by_nic, allreduces_by_mpi;
+	uint64_t why[NBMPI_WHY_END]; /* fallback, for each reason */
+	uint64_t failed;             /* communicators whose barriers or allreduces failed */
 	uint64_t comms;              /* communicators that have called a barrier */
 };
 
@@ -134,9 +137,15 @@ const char *nbmpi_why_text(enum nbmpi_why why);
 
 struct nbmpi_comm;
 
-/* Opens a communicator at its first barrier. The cost does not depend on its number of ranks.
- * inter: it is an intercommunicator. NULL: no memory. */
-struct nbmpi_comm *nbmpi_comm_open(void *mpi, uint32_t rank, uint32_t size, bool inter);
+/*
+ * Opens a communicator at its first barrier, or a second time at its first allreduce, whose values
+ * have a group of their own: so barriers cost the same with and without them, and each kind is
+ * counted, timed and judged by itself. The cost does not depend on its number of ranks. NULL: no
+ * memory.
+ */
+enum nbmpi_kind { NBMPI_BARRIERS, NBMPI_ALLREDUCES, NBMPI_KINDS };
+struct nbmpi_comm *nbmpi_comm_open(void *mpi, uint32_t rank, uint32_t size, bool inter,
+				   enum nbmpi_kind kind);
 
 /* If the MPI itself runs all further barriers of the communicator, returns their counter: the
  * caller may then call nbmpi_bump and the MPI's barrier at once. NULL: not so, or not yet. */
@@ -159,6 +168,10 @@ void nbmpi_comm_close(struct nbmpi_comm *c);
 
 /* The blocking barrier: 0 when it is complete, or one of the above. */
 int nbmpi_barrier(struct nbmpi_comm *c);
+
+/* The blocking allreduce, of a communicator of that kind; as nbmpi_barrier. value: in and out; it
+ * stays as it was if the result is not 0. */
+int nbmpi_allreduce(struct nbmpi_comm *c, struct nbar_value *value);
 
 /* Call it when the MPI's own barrier is complete, which NBMPI_BY_MPI has asked for. */
 void nbmpi_barrier_by_mpi(struct nbmpi_comm *c);

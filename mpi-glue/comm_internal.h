@@ -25,7 +25,10 @@ enum nbmpi_path { NBMPI_OPENING, NBMPI_OFFLOADED, NBMPI_PLAIN };
 struct nbmpi_comm {
 	void *mpi;
 	uint32_t rank, size;
-	pthread_mutex_t lock; /* protects requests, tickets and failures */
+	enum nbmpi_kind kind;
+	struct nbar_value *value; /* of the allreduce under way; the barriers of its set-up carry it
+				   */
+	pthread_mutex_t lock;     /* protects requests, tickets and failures */
 	enum nbmpi_path path;
 	enum nbmpi_why why; /* reason for NBMPI_PLAIN */
 	uint32_t why_rank;  /* rank that is the reason, or NBAR_RANK_NONE */
@@ -61,7 +64,9 @@ struct nbmpi_comm {
 struct nbmpi_memory {
 	struct nbar_process_team procs;
 	uint32_t ended; /* 1 + index of the mate that the first rank to fail has blamed; 0: none */
-	struct nbmpi_mate mate[]; /* each rank writes its own entry, during the set-up */
+	/* Each rank writes its own entry, during the set-up. Then follow, if the communicator is
+	 * one of allreduces, the values: struct nbar_value[nlocal]. */
+	struct nbmpi_mate mate[];
 };
 
 /* This process. */
@@ -91,6 +96,9 @@ void nbmpi_post_later(void);
 
 /* Ends that thread. The caller holds no lock. */
 void nbmpi_post_stop(void);
+
+/* fold.c: folds `from` into `to`, which have the same op, type and count. */
+void nbmpi_fold(struct nbar_value *to, const struct nbar_value *from);
 
 /* --- join.c ---------------------------------------------------------------------------------- */
 
@@ -137,11 +145,17 @@ void nbmpi_ports_close(void);
 /* The memory that the ranks of a host share. The leader makes it (a descriptor), and each other
  * rank opens it; key is different for each set-up. Each rank maps the memory by the descriptor.
  * Then the leader removes the name. Negative: an errno. */
-int nbmpi_memory_make(uint64_t key, uint32_t leader, uint32_t nlocal);
+int nbmpi_memory_make(uint64_t key, const struct nbmpi_comm *c);
 int nbmpi_memory_open(uint64_t key, uint32_t leader);
 void nbmpi_memory_unlink(uint64_t key, uint32_t leader);
 int nbmpi_memory_join(struct nbmpi_comm *c, int memory);
 void nbmpi_memory_leave(struct nbmpi_comm *c);
+
+static inline struct nbar_value *nbmpi_memory_values(const struct nbmpi_comm *c)
+{
+	return (struct nbar_value *)(void *)&c->memory->mate[c->nlocal];
+}
+_Static_assert(sizeof(struct nbmpi_mate) % _Alignof(struct nbar_value) == 0, "alignment");
 
 /* The first mate whose process has ended, or NULL. Slow: it reads files. */
 const struct nbmpi_mate *nbmpi_mate_ended(const struct nbmpi_comm *c);
@@ -191,6 +205,9 @@ void nbmpi_log_missing(const struct nbmpi_comm *c, double seconds);
 
 /* Adds the counters of c to *out. */
 void nbmpi_count(const struct nbmpi_comm *c, struct nbmpi_counters *out);
+
+/* "barrier" or "allreduce". */
+const char *nbmpi_kind_text(const struct nbmpi_comm *c);
 
 /* Level 1: prints the counters. */
 void nbmpi_log_counters(void);

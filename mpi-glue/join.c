@@ -78,10 +78,12 @@ static enum nbmpi_why group_open(struct set_up *s)
 {
 	struct nbmpi_comm *c = s->c;
 	struct nbar_group_attr attr = {
+		.struct_size = sizeof(attr),
 		.rank = s->host.index,
 		.size = c->nhost,
 		.alg = nbmpi_self.start.config.alg,
 		.tag = TAG,
+		.value_max = c->kind == NBMPI_ALLREDUCES ? NBAR_VALUE_MAX : 0,
 	};
 	const struct nbar_wait_policy sleep = { .block = true };
 	enum nbmpi_why why;
@@ -90,6 +92,8 @@ static enum nbmpi_why group_open(struct set_up *s)
 		return NBMPI_WHY_group;
 	why = nbmpi_port_open_group(c, nic(), &attr, &s->host.mine);
 	free((void *)(uintptr_t)attr.plan); /* the NIC has a copy */
+	if (why == NBMPI_WHY_group && c->kind == NBMPI_ALLREDUCES)
+		why = NBMPI_WHY_values;
 	if (why != NBMPI_WHY_none)
 		return port_failed(s, why);
 	/* wait.c decides how a rank waits; it calls nbar_wait only to sleep. */
@@ -110,7 +114,7 @@ static enum nbmpi_why open_all(struct set_up *s)
 	if (c->rank != c->leader)
 		return why;
 	if (c->nlocal > 1) {
-		s->memory = nbmpi_memory_make(s->key, c->leader, c->nlocal);
+		s->memory = nbmpi_memory_make(s->key, c);
 		if (s->memory < 0)
 			return s->memory == -ERANGE ? nic_failed(s, NBMPI_WHY_memory)
 						    : memory_failed(s, "make it", -s->memory);
@@ -308,6 +312,9 @@ static int join_agree(struct set_up *s)
 	enum nbmpi_why why = NBMPI_WHY_none;
 	int rc;
 
+	/* Within a host, the MPI's own allreduce is as good. */
+	if (c->kind == NBMPI_ALLREDUCES && min_hosts < 2)
+		min_hosts = 2;
 	find_mates(s, &why);
 	c->why = why == NBMPI_WHY_memory ? NBMPI_WHY_none : why;
 	if (c->nlocal == c->size && min_hosts > 1)
@@ -338,7 +345,8 @@ static int join_agree(struct set_up *s)
 		c->why = NBMPI_WHY_few;
 		return 0;
 	}
-	rc = nbmpi_tuned_agree(c, &s->channel);
+	if (c->kind == NBMPI_BARRIERS) /* no composed barrier carries values */
+		rc = nbmpi_tuned_agree(c, &s->channel);
 	if (rc != 0)
 		return rc;
 	rc = join_prepare(s, &why);

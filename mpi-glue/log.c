@@ -59,19 +59,25 @@ static int level_of(enum nbmpi_why why)
 	return why >= NBMPI_WHY_END || (level[why] == 0 && !is_first(why)) ? 1 : level[why];
 }
 
+const char *nbmpi_kind_text(const struct nbmpi_comm *c)
+{
+	return c->kind == NBMPI_ALLREDUCES ? "allreduce" : "barrier";
+}
+
 static void tell_why(const struct nbmpi_comm *c, const char *cause)
 {
 	char who[24] = "";
 
 	if (c->why_rank != NBAR_RANK_NONE)
 		snprintf(who, sizeof(who), "rank %u: ", c->why_rank);
-	nbmpi_log(level_of(c->why), "communicator of %u ranks: fallback to MPI's barrier: %s%s%s%s",
-		  c->size, who, nbmpi_why_text(c->why), *cause ? ": " : "", cause);
+	nbmpi_log(level_of(c->why), "communicator of %u ranks: fallback to MPI's %s: %s%s%s%s",
+		  c->size, nbmpi_kind_text(c), who, nbmpi_why_text(c->why), *cause ? ": " : "",
+		  cause);
 }
 
 void nbmpi_log_path(const struct nbmpi_comm *c, const char *cause)
 {
-	const char *where = "barriers by its ranks";
+	const char *where = "by its ranks";
 
 	/* A rank without nbar cannot print the reason. */
 	if (c->path == NBMPI_PLAIN &&
@@ -80,11 +86,10 @@ void nbmpi_log_path(const struct nbmpi_comm *c, const char *cause)
 	if (c->path == NBMPI_PLAIN || c->rank != 0)
 		return;
 	if (c->group)
-		where = nbmpi_self.start.config.where == NBMPI_WHERE_HOST
-				? "barriers by in-process NICs"
-				: "barriers offloaded to NICs";
-	nbmpi_log(2, "communicator of %u ranks on %u host%s: %s%s%s", c->size, c->nhost,
-		  c->nhost == 1 ? "" : "s", where, c->group ? ", " : "",
+		where = nbmpi_self.start.config.where == NBMPI_WHERE_HOST ? "by in-process NICs"
+									  : "offloaded to NICs";
+	nbmpi_log(2, "communicator of %u ranks on %u host%s: %ss %s%s%s", c->size, c->nhost,
+		  c->nhost == 1 ? "" : "s", nbmpi_kind_text(c), where, c->group ? ", " : "",
 		  c->group ? nbmpi_tuned_name(c) : "");
 }
 
@@ -165,8 +170,8 @@ static int log_failed(struct nbmpi_comm *c, const char *missing, const char *cau
 {
 	char text[800];
 
-	snprintf(text, sizeof(text), "nbar: barrier over %u ranks failed; missing: %s (%s)",
-		 c->size, missing, cause);
+	snprintf(text, sizeof(text), "nbar: %s over %u ranks failed; missing: %s (%s)",
+		 nbmpi_kind_text(c), c->size, missing, cause);
 	return nbmpi_fail_code(c, nbmpi_self.start.ops->error(text));
 }
 
@@ -209,8 +214,8 @@ void nbmpi_log_missing(const struct nbmpi_comm *c, double seconds)
 		nbar_nic_why(c->group, missing, sizeof(missing));
 	if (!*missing)
 		missing_text(c, missing, sizeof(missing));
-	nbmpi_log(1, "rank %u of %u has waited %.0f s in a barrier; missing: %s", c->rank, c->size,
-		  seconds, missing);
+	nbmpi_log(1, "rank %u of %u has waited %.0f s in a%s %s; missing: %s", c->rank, c->size,
+		  seconds, c->kind == NBMPI_ALLREDUCES ? "n" : "", nbmpi_kind_text(c), missing);
 }
 
 static uint64_t count_of(const uint64_t *counter)
@@ -222,6 +227,13 @@ void nbmpi_count(const struct nbmpi_comm *c, struct nbmpi_counters *out)
 {
 	uint64_t offloaded = count_of(&c->offloaded);
 
+	out->failed += count_of(&c->failed);
+	if (c->kind == NBMPI_ALLREDUCES) {
+		out->allreduces_by_nic += offloaded;
+		for (int i = NBMPI_WHY_none; i < NBMPI_WHY_END; i++)
+			out->allreduces_by_mpi += count_of(&c->fallback[i]);
+		return;
+	}
 	if (c->nhost > 1)
 		out->by_nic += offloaded;
 	else
@@ -232,7 +244,6 @@ void nbmpi_count(const struct nbmpi_comm *c, struct nbmpi_counters *out)
 		out->why[i] += n;
 		out->fallback += n;
 	}
-	out->failed += count_of(&c->failed);
 	out->comms++;
 }
 
@@ -257,6 +268,10 @@ void nbmpi_log_counters(void)
 		(unsigned long long)n.by_nic, (unsigned long long)n.by_host,
 		(unsigned long long)n.fallback, (unsigned long long)n.failed,
 		(unsigned long long)n.comms);
+	if (n.allreduces_by_nic + n.allreduces_by_mpi)
+		nbmpi_log(1, "%llu allreduces offloaded, %llu by fallback",
+			  (unsigned long long)n.allreduces_by_nic,
+			  (unsigned long long)n.allreduces_by_mpi);
 	for (int i = NBMPI_WHY_none; i < NBMPI_WHY_END; i++)
 		if (n.why[i])
 			nbmpi_log(1, "%llu barriers by fallback: %s", (unsigned long long)n.why[i],

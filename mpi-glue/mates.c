@@ -20,16 +20,18 @@
 #include "nbar_file.h"
 #include "nbar_hostnic.h"
 
-static size_t size_of(uint32_t nlocal)
+static size_t size_of(const struct nbmpi_comm *c)
 {
-	return sizeof(struct nbmpi_memory) + nlocal * sizeof(struct nbmpi_mate);
+	return sizeof(struct nbmpi_memory) +
+	       c->nlocal * (sizeof(struct nbmpi_mate) +
+			    (c->kind == NBMPI_ALLREDUCES ? sizeof(struct nbar_value) : 0));
 }
 
 /* --- memory ---------------------------------------------------------------------------------- */
 
-static struct nbmpi_memory *map(int fd, uint32_t nlocal)
+static struct nbmpi_memory *map(int fd, const struct nbmpi_comm *c)
 {
-	void *at = mmap(NULL, size_of(nlocal), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	void *at = mmap(NULL, size_of(c), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	return at == MAP_FAILED ? NULL : at;
 }
@@ -40,27 +42,27 @@ static void mates_path_of(uint64_t key, uint32_t leader, char out[64])
 		 leader);
 }
 
-int nbmpi_memory_make(uint64_t key, uint32_t leader, uint32_t nlocal)
+int nbmpi_memory_make(uint64_t key, const struct nbmpi_comm *c)
 {
 	struct nbmpi_memory *m = NULL;
 	char path[64];
 	int fd, rc;
 
-	mates_path_of(key, leader, path);
+	mates_path_of(key, c->leader, path);
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
 	/* Without reserved pages, a rank would die of SIGBUS in a full folder. */
-	rc = nbar_file_reserve(fd, (off_t)size_of(nlocal));
+	rc = nbar_file_reserve(fd, (off_t)size_of(c));
 	if (rc == 0) {
-		m = map(fd, nlocal);
-		rc = m ? nbar_process_team_init(&m->procs, nlocal) : -errno;
+		m = map(fd, c);
+		rc = m ? nbar_process_team_init(&m->procs, c->nlocal) : -errno;
 	}
 	if (m)
-		munmap(m, size_of(nlocal));
+		munmap(m, size_of(c));
 	if (rc == 0)
 		return fd;
-	nbmpi_memory_unlink(key, leader);
+	nbmpi_memory_unlink(key, c->leader);
 	close(fd);
 	return rc;
 }
@@ -136,9 +138,9 @@ int nbmpi_memory_join(struct nbmpi_comm *c, int memory)
 
 	if (fstat(memory, &st) < 0)
 		return -errno;
-	if (st.st_size != (off_t)size_of(c->nlocal))
+	if (st.st_size != (off_t)size_of(c))
 		return -ESTALE;
-	c->memory = map(memory, c->nlocal);
+	c->memory = map(memory, c);
 	if (!c->memory)
 		return -errno;
 	me = &c->memory->mate[c->mate];
@@ -151,7 +153,7 @@ int nbmpi_memory_join(struct nbmpi_comm *c, int memory)
 void nbmpi_memory_leave(struct nbmpi_comm *c)
 {
 	if (c->memory)
-		munmap(c->memory, size_of(c->nlocal));
+		munmap(c->memory, size_of(c));
 	c->memory = NULL;
 }
 

@@ -25,9 +25,9 @@ MPICH_LIBS = $(filter -L% -l%,$(shell $(MPICC_MPICH) -link_info 2>/dev/null))
 OPENMPI_LIBS = $(shell $(MPICC_OPENMPI) --showme:link 2>/dev/null)
 
 # What knows no MPI.
-GLUE_OBJ := $(patsubst %,$(BUILD)/glue/mpi-glue/%.o,barrier comm config exchange join judge last log mates node port \
+GLUE_OBJ := $(patsubst %,$(BUILD)/glue/mpi-glue/%.o,barrier comm config exchange fold join judge last log mates node port \
                        post tuned wait)
-MPICH_OBJ := $(patsubst %,$(BUILD)/mpich/mpi-glue/%.o,pmpi pmpi_exchange pmpi_f08 pmpi_request)
+MPICH_OBJ := $(patsubst %,$(BUILD)/mpich/mpi-glue/%.o,mpi_value pmpi pmpi_exchange pmpi_f08 pmpi_request)
 
 # libnbar goes in, and its names stay in: an application may have one of its own. Names are looked up
 # when the MPI loads it, and not within the first barriers (-z now).
@@ -38,7 +38,7 @@ $(BUILD)/libnbar-mpi-mpich.so: $(MPICH_OBJ) $(GLUE_OBJ) $(BUILD)/libnbar.a mpi-g
 
 # The component. Open MPI's own names are there when it loads it.
 OMPI_SRC := $(wildcard mpi-glue/ompi/*.c)
-OMPI_OBJ := $(OMPI_SRC:%.c=$(BUILD)/ompi/%.o)
+OMPI_OBJ := $(OMPI_SRC:%.c=$(BUILD)/ompi/%.o) $(BUILD)/ompi/mpi-glue/mpi_value.o
 COMPONENT := $(BUILD)/components/mca_coll_nbar.so
 $(COMPONENT): $(OMPI_OBJ) $(GLUE_OBJ) $(BUILD)/libnbar.a mpi-glue/ompi/coll_nbar.map
 	$(call say,LD,$@)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pmpi.c - the PMPI library: barriers by NIC for any program, by LD_PRELOAD.
+ * pmpi.c - the PMPI library: barriers and allreduces by NIC for any program, by LD_PRELOAD.
  *
- * For MPICH and MPIs derived from it. Replaces MPI_Barrier and MPI_Ibarrier, the calls that
- * complete requests, and the calls that begin and end MPI. The state of a communicator is an
- * attribute, so it ends when the communicator is freed. Never ends the program: failures go to the
- * error handler of the communicator.
+ * For MPICH and MPIs derived from it. Replaces MPI_Barrier, MPI_Ibarrier, MPI_Allreduce, the calls
+ * that complete requests, and the calls that begin and end MPI. The states of a communicator are
+ * attributes, so they end when the communicator is freed. Never ends the program: failures go to
+ * the error handler of the communicator.
  */
 #include <mpi.h>
 #include <sched.h>
@@ -14,6 +14,7 @@
 
 #include "comm.h"
 #include "exchange.h"
+#include "mpi_value.h"
 #include "node.h"
 #include "pmpi.h"
 
@@ -21,7 +22,7 @@
 
 static struct {
 	bool ready;
-	int keyval;
+	int keyval[NBMPI_KINDS];
 	int error_class;
 	int size;       /* of MPI_COMM_WORLD */
 	uint32_t *host; /* by rank: 2 * number of its host, + 1 if the rank has found a NIC; NULL:
@@ -185,20 +186,21 @@ static const struct nbmpi_ops ops = {
 
 /* --- communicators --------------------------------------------------------------------------- */
 
-/* The last communicator of this thread: MPI takes longer to find the attribute. All accesses to
- * `gone` are relaxed: if another thread has freed a handle, the program has synchronized with that
- * thread before it uses the handle again. */
+/* The last communicator of this thread, by enum nbmpi_kind: MPI takes longer to find the attribute.
+ * All accesses to `gone` are relaxed: if another thread has freed a handle, the program has
+ * synchronized with that thread before it uses the handle again. */
 static _Thread_local struct {
 	MPI_Comm comm;
 	uint32_t gone;
 	struct nbmpi_comm *c; /* NULL: none */
 	uint64_t *fallbacks;
-} last __attribute__((tls_model("initial-exec")));
+} lasts[NBMPI_KINDS] __attribute__((tls_model("initial-exec")));
 static uint32_t gone; /* number of communicators freed so far */
 
-static bool is_last(MPI_Comm comm)
+static bool is_last(MPI_Comm comm, enum nbmpi_kind kind)
 {
-	return last.c && last.comm == comm && last.gone == __atomic_load_n(&gone, __ATOMIC_RELAXED);
+	return lasts[kind].c && lasts[kind].comm == comm &&
+	       lasts[kind].gone == __atomic_load_n(&gone, __ATOMIC_RELAXED);
 }
 
 static int on_delete(MPI_Comm comm, int keyval, void *value, void *extra)
@@ -219,50 +221,57 @@ static int no_memory(MPI_Comm comm)
 }
 
 /* Makes the state of a communicator. MPI_SUCCESS, or an error after a call of its error handler. */
-static int comm_open(MPI_Comm comm, struct nbmpi_comm **out)
+static int comm_open(MPI_Comm comm, enum nbmpi_kind kind, struct nbmpi_comm **out)
 {
 	int rank, size, inter, rc;
 
 	PMPI_Comm_rank(comm, &rank);
 	PMPI_Comm_size(comm, &size);
 	PMPI_Comm_test_inter(comm, &inter);
-	*out = nbmpi_comm_open(from_comm(comm), (uint32_t)rank, (uint32_t)size, inter);
+	*out = nbmpi_comm_open(from_comm(comm), (uint32_t)rank, (uint32_t)size, inter, kind);
 	if (!*out)
 		return no_memory(comm);
-	rc = PMPI_Comm_set_attr(comm, world.keyval, *out);
+	rc = PMPI_Comm_set_attr(comm, world.keyval[kind], *out);
 	if (rc != MPI_SUCCESS)
 		nbmpi_comm_close(*out);
 	return rc;
 }
 
 /* Returns the state of a communicator, as comm_open. MPI reports an invalid communicator. */
-static int comm_of(MPI_Comm comm, struct nbmpi_comm **out)
+static int comm_of(MPI_Comm comm, enum nbmpi_kind kind, struct nbmpi_comm **out)
 {
 	int found, rc;
 
-	if (is_last(comm)) {
-		*out = last.c;
+	if (is_last(comm, kind)) {
+		*out = lasts[kind].c;
 		return MPI_SUCCESS;
 	}
-	rc = PMPI_Comm_get_attr(comm, world.keyval, out, &found);
+	rc = PMPI_Comm_get_attr(comm, world.keyval[kind], out, &found);
 	if (rc == MPI_SUCCESS && !found)
-		rc = comm_open(comm, out);
+		rc = comm_open(comm, kind, out);
 	if (rc != MPI_SUCCESS)
 		return rc;
-	last.comm = comm;
-	last.gone = __atomic_load_n(&gone, __ATOMIC_RELAXED);
-	last.c = *out;
-	last.fallbacks = nbmpi_comm_fallbacks(*out);
+	lasts[kind].comm = comm;
+	lasts[kind].gone = __atomic_load_n(&gone, __ATOMIC_RELAXED);
+	lasts[kind].c = *out;
+	lasts[kind].fallbacks = nbmpi_comm_fallbacks(*out);
 	return MPI_SUCCESS;
 }
 
-/* True if the MPI itself runs all barriers of the communicator; then counts a barrier. */
-static bool by_mpi(MPI_Comm comm)
+/* True if the MPI itself runs all barriers, or allreduces, of the communicator; then counts one. */
+static bool by_mpi(MPI_Comm comm, enum nbmpi_kind kind)
 {
-	if (!is_last(comm) || !last.fallbacks)
+	if (!is_last(comm, kind) || !lasts[kind].fallbacks)
 		return false;
-	nbmpi_bump(last.fallbacks);
+	nbmpi_bump(lasts[kind].fallbacks);
 	return true;
+}
+
+/* Call it after a call that may have changed the path of c. */
+static void path_look(struct nbmpi_comm *c, enum nbmpi_kind kind)
+{
+	if (lasts[kind].c == c) /* an error handler may have called another one */
+		lasts[kind].fallbacks = nbmpi_comm_fallbacks(c);
 }
 
 /* --- failures -------------------------------------------------------------------------------- */
@@ -284,14 +293,13 @@ int MPI_Barrier(MPI_Comm comm)
 	struct nbmpi_comm *c;
 	int rc;
 
-	if (!world.ready || comm == MPI_COMM_NULL || by_mpi(comm))
+	if (!world.ready || comm == MPI_COMM_NULL || by_mpi(comm, NBMPI_BARRIERS))
 		return PMPI_Barrier(comm);
-	rc = comm_of(comm, &c);
+	rc = comm_of(comm, NBMPI_BARRIERS, &c);
 	if (rc != MPI_SUCCESS)
 		return rc;
 	rc = nbmpi_barrier(c);
-	if (last.c == c) /* an error handler may have called another barrier */
-		last.fallbacks = nbmpi_comm_fallbacks(c);
+	path_look(c, NBMPI_BARRIERS);
 	if (rc < 0)
 		return pmpi_failed(comm, c, rc);
 	if (rc == NBMPI_BY_MPI) {
@@ -307,9 +315,9 @@ int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
 	struct nbmpi_comm *c;
 	int rc;
 
-	if (!world.ready || comm == MPI_COMM_NULL || by_mpi(comm))
+	if (!world.ready || comm == MPI_COMM_NULL || by_mpi(comm, NBMPI_BARRIERS))
 		return PMPI_Ibarrier(comm, request);
-	rc = comm_of(comm, &c);
+	rc = comm_of(comm, NBMPI_BARRIERS, &c);
 	if (rc != MPI_SUCCESS)
 		return rc;
 	if (nbmpi_comm_offloaded(c))
@@ -320,6 +328,43 @@ int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
 		rc = NBMPI_FAILED;
 	return rc < 0 ? pmpi_failed(comm, c, rc) : rc;
 }
+
+int MPI_Allreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+{
+	struct nbar_value value;
+	struct nbmpi_comm *c;
+	int rc;
+
+	if (!world.ready || comm == MPI_COMM_NULL || count <= 0 ||
+	    !nbmpi_value_take(&value, in, out, (size_t)count, type, op) ||
+	    by_mpi(comm, NBMPI_ALLREDUCES))
+		return PMPI_Allreduce(in, out, count, type, op, comm);
+	rc = comm_of(comm, NBMPI_ALLREDUCES, &c);
+	if (rc != MPI_SUCCESS)
+		return rc;
+	rc = nbmpi_allreduce(c, &value);
+	path_look(c, NBMPI_ALLREDUCES);
+	if (rc < 0)
+		return pmpi_failed(comm, c, rc);
+	if (rc == 0)
+		nbmpi_value_give(&value, out);
+	if (rc == NBMPI_BY_MPI) {
+		rc = PMPI_Allreduce(in, out, count, type, op, comm);
+		if (rc == MPI_SUCCESS) /* an error handler may have freed the communicator */
+			nbmpi_barrier_by_mpi(c);
+	}
+	return rc;
+}
+
+#if MPI_VERSION >= 4
+int MPI_Allreduce_c(const void *in, void *out, MPI_Count count, MPI_Datatype type, MPI_Op op,
+		    MPI_Comm comm)
+{
+	return count > 0 && count <= (MPI_Count)NBAR_VALUE_MAX
+		       ? MPI_Allreduce(in, out, (int)count, type, op, comm)
+		       : PMPI_Allreduce_c(in, out, count, type, op, comm);
+}
+#endif
 
 /* --- begin and end --------------------------------------------------------------------------- */
 
@@ -412,8 +457,9 @@ static int pmpi_begin(int rc)
 	if (rc == MPI_SUCCESS && !number_hosts(node, &self))
 		rc = no_memory(MPI_COMM_WORLD);
 	free(node);
-	if (rc == MPI_SUCCESS)
-		rc = PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_delete, &world.keyval, NULL);
+	for (int kind = 0; kind < NBMPI_KINDS && rc == MPI_SUCCESS; kind++)
+		rc = PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_delete, &world.keyval[kind],
+					     NULL);
 	if (rc == MPI_SUCCESS)
 		rc = PMPI_Add_error_class(&world.error_class);
 	if (rc == MPI_SUCCESS)
@@ -429,7 +475,7 @@ static int pmpi_begin(int rc)
 	world.tags = tag_bits();
 	nbmpi_start(&start);
 	world.ready = true;
-	return comm_of(MPI_COMM_WORLD, &c); /* here, not in the first barrier */
+	return comm_of(MPI_COMM_WORLD, NBMPI_BARRIERS, &c); /* here, not in the first barrier */
 }
 
 int MPI_Init(int *argc, char ***argv)
@@ -452,7 +498,8 @@ int MPI_Finalize(void)
 		nbmpi_stop();
 		pmpi_request_end();
 		PMPI_Group_free(&world.group);
-		PMPI_Comm_free_keyval(&world.keyval);
+		for (int kind = 0; kind < NBMPI_KINDS; kind++)
+			PMPI_Comm_free_keyval(&world.keyval[kind]);
 		PMPI_Comm_free(&world.comm);
 		free(world.host);
 		free(world.mates);

@@ -21,13 +21,31 @@ static struct {
 	pthread_t id;
 } thread;
 
+/* At most one allreduce of a communicator is under way: so the last value of each rank is free. */
+static int post_value(struct nbmpi_comm *c)
+{
+	struct nbar_value *all;
+
+	if (!c->memory)
+		return nbar_post_value(c->group, c->value, NULL);
+	all = nbmpi_memory_values(c);
+	all[c->mate] = *c->value;
+	return nbar_process_team_post_value(&c->memory->procs, c->group, c->mate, all, nbmpi_fold,
+					    NULL);
+}
+
+static int post_barrier(struct nbmpi_comm *c)
+{
+	return c->memory ? nbar_process_team_post(&c->memory->procs, c->group, c->mate, NULL)
+			 : nbar_post(c->group, NULL);
+}
+
 int nbmpi_post(struct nbmpi_comm *c)
 {
 	int rc = 0;
 
 	while (c->posted != c->wanted && rc == 0) {
-		rc = c->memory ? nbar_process_team_post(&c->memory->procs, c->group, c->mate, NULL)
-			       : nbar_post(c->group, NULL);
+		rc = c->kind == NBMPI_ALLREDUCES ? post_value(c) : post_barrier(c);
 		if (rc == 0)
 			c->posted++;
 	}

@@ -2,9 +2,9 @@
 /*
  * coll_nbar.h - the Open MPI component coll/nbar: what its files share.
  *
- * coll_nbar_component.c: parameters, start and end. coll_nbar_module.c: communicators and their
- * barriers. coll_nbar_request.c: requests of nonblocking barriers. coll_nbar_last.c: which ranks a
- * communicator has waited for. Only the code behind comm.h knows NICs.
+ * coll_nbar_component.c: parameters, start and end. coll_nbar_module.c: communicators, their
+ * barriers and allreduces. coll_nbar_request.c: requests of nonblocking barriers. coll_nbar_last.c:
+ * which ranks a communicator has waited for. Only the code behind comm.h knows NICs.
  */
 #ifndef COLL_NBAR_H
 #define COLL_NBAR_H
@@ -24,13 +24,16 @@ OMPI_DECLSPEC extern struct mca_coll_nbar_component_t mca_coll_nbar_component;
 /* A communicator. */
 struct mca_coll_nbar_module_t {
 	mca_coll_base_module_t super;
-	struct nbmpi_comm *comm; /* NULL until its first barrier */
-	uint64_t *fallbacks;     /* nbmpi_comm_fallbacks */
+	/* By enum nbmpi_kind. */
+	struct nbmpi_comm *comm[NBMPI_KINDS]; /* NULL until its first barrier, or allreduce */
+	uint64_t *fallbacks[NBMPI_KINDS];     /* nbmpi_comm_fallbacks */
 	/* The functions that would run without this component. */
 	mca_coll_base_module_barrier_fn_t barrier;
 	mca_coll_base_module_t *barrier_module;
 	mca_coll_base_module_ibarrier_fn_t ibarrier;
 	mca_coll_base_module_t *ibarrier_module;
+	mca_coll_base_module_allreduce_fn_t allreduce;
+	mca_coll_base_module_t *allreduce_module;
 };
 OBJ_CLASS_DECLARATION(mca_coll_nbar_module_t);
 typedef struct mca_coll_nbar_module_t mca_coll_nbar_module_t;

@@ -73,7 +73,11 @@ static void register_counters(void)
 		offsetof(struct nbmpi_counters, by_host));
 	counter("barriers_by_mpi", "barriers run by other components, for any reason",
 		offsetof(struct nbmpi_counters, fallback));
-	counter("failed", "communicators whose barriers failed",
+	counter("allreduces_by_nic", "allreduces of up to 256 bytes run by NICs",
+		offsetof(struct nbmpi_counters, allreduces_by_nic));
+	counter("allreduces_by_mpi", "allreduces of up to 256 bytes run by other components",
+		offsetof(struct nbmpi_counters, allreduces_by_mpi));
+	counter("failed", "communicators whose barriers or allreduces failed",
 		offsetof(struct nbmpi_counters, failed));
 	counter("communicators", "communicators that have called a barrier",
 		offsetof(struct nbmpi_counters, comms));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * coll_nbar_module.c - communicators of Open MPI and their barriers; communicators may be revoked
- * (ULFM, User-Level Failure Mitigation).
+ * coll_nbar_module.c - communicators of Open MPI, their barriers and allreduces; communicators may
+ * be revoked (ULFM, User-Level Failure Mitigation).
  *
- * Called by Open MPI for each communicator, and for each barrier on it. Each process has published
- * its place in MPI_Init, so the hosts of a communicator are known without a message.
+ * Called by Open MPI for each communicator, and for each barrier and allreduce on it. Each process
+ * has published its place in MPI_Init, so the hosts of a communicator are known without a message.
  */
 #include "coll_nbar.h"
 
@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "exchange.h"
+#include "mpi_value.h"
 #include "node.h"
 
 /* What this process knows about the other processes of its job. */
@@ -285,17 +286,19 @@ void coll_nbar_stop(void)
 
 /* --- a communicator ------------------------------------------------------------------------ */
 
-/* Returns the state of a communicator, and makes it at the first barrier. NULL: no memory. */
-static struct nbmpi_comm *module_comm_of(mca_coll_nbar_module_t *module, ompi_communicator_t *comm)
+/* Returns the state of a communicator, and makes it at the first barrier or allreduce. NULL: no
+ * memory. */
+static struct nbmpi_comm *module_comm_of(mca_coll_nbar_module_t *module, ompi_communicator_t *comm,
+					 enum nbmpi_kind kind)
 {
-	struct nbmpi_comm *c = module->comm;
+	struct nbmpi_comm *c = module->comm[kind];
 
 	if (!c) {
 		c = nbmpi_comm_open(comm, (uint32_t)ompi_comm_rank(comm),
-				    (uint32_t)ompi_comm_size(comm), OMPI_COMM_IS_INTER(comm));
+				    (uint32_t)ompi_comm_size(comm), OMPI_COMM_IS_INTER(comm), kind);
 		/* Release: pairs with coll_nbar_comm_find, which a tool may call on another
 		 * thread. */
-		__atomic_store_n(&module->comm, c, __ATOMIC_RELEASE);
+		__atomic_store_n(&module->comm[kind], c, __ATOMIC_RELEASE);
 	}
 	return c;
 }
@@ -306,18 +309,18 @@ static int module_barrier(ompi_communicator_t *comm, mca_coll_base_module_t *bas
 	struct nbmpi_comm *c;
 	int rc;
 
-	if (module->fallbacks) {
-		nbmpi_bump(module->fallbacks);
+	if (module->fallbacks[NBMPI_BARRIERS]) {
+		nbmpi_bump(module->fallbacks[NBMPI_BARRIERS]);
 		return module->barrier(comm, module->barrier_module);
 	}
-	c = module_comm_of(module, comm);
+	c = module_comm_of(module, comm, NBMPI_BARRIERS);
 	if (!c)
 		return OMPI_ERR_OUT_OF_RESOURCE;
 	switch (nbmpi_barrier(c)) {
 	case 0:
 		return OMPI_SUCCESS;
 	case NBMPI_BY_MPI:
-		module->fallbacks = nbmpi_comm_fallbacks(c);
+		module->fallbacks[NBMPI_BARRIERS] = nbmpi_comm_fallbacks(c);
 		rc = module->barrier(comm, module->barrier_module);
 		if (rc == OMPI_SUCCESS)
 			nbmpi_barrier_by_mpi(c);
@@ -333,11 +336,11 @@ static int module_ibarrier(ompi_communicator_t *comm, ompi_request_t **out,
 	ompi_request_t *request;
 	struct nbmpi_comm *c;
 
-	if (module->fallbacks) {
-		nbmpi_bump(module->fallbacks);
+	if (module->fallbacks[NBMPI_BARRIERS]) {
+		nbmpi_bump(module->fallbacks[NBMPI_BARRIERS]);
 		return module->ibarrier(comm, out, module->ibarrier_module);
 	}
-	c = module_comm_of(module, comm);
+	c = module_comm_of(module, comm, NBMPI_BARRIERS);
 	request = c ? coll_nbar_request_new(comm) : NULL;
 	if (!request)
 		return OMPI_ERR_OUT_OF_RESOURCE;
@@ -351,6 +354,39 @@ static int module_ibarrier(ompi_communicator_t *comm, ompi_request_t **out,
 	return nbmpi_comm_code(c);
 }
 
+static int module_allreduce(const void *in, void *out, int count, struct ompi_datatype_t *type,
+			    struct ompi_op_t *op, ompi_communicator_t *comm,
+			    mca_coll_base_module_t *base)
+{
+	mca_coll_nbar_module_t *module = (mca_coll_nbar_module_t *)base;
+	uint64_t **fallbacks = &module->fallbacks[NBMPI_ALLREDUCES];
+	struct nbar_value value;
+	struct nbmpi_comm *c;
+	int rc = NBMPI_BY_MPI;
+
+	if (!nbmpi_value_take(&value, in, out, (size_t)count, type, op))
+		return module->allreduce(in, out, count, type, op, comm, module->allreduce_module);
+	if (*fallbacks) {
+		nbmpi_bump(*fallbacks);
+		return module->allreduce(in, out, count, type, op, comm, module->allreduce_module);
+	}
+	c = module_comm_of(module, comm, NBMPI_ALLREDUCES);
+	if (!c)
+		return OMPI_ERR_OUT_OF_RESOURCE;
+	rc = nbmpi_allreduce(c, &value);
+	if (rc < 0)
+		return nbmpi_comm_code(c);
+	if (rc == 0) {
+		nbmpi_value_give(&value, out);
+		return OMPI_SUCCESS;
+	}
+	*fallbacks = nbmpi_comm_fallbacks(c);
+	rc = module->allreduce(in, out, count, type, op, comm, module->allreduce_module);
+	if (rc == OMPI_SUCCESS)
+		nbmpi_barrier_by_mpi(c);
+	return rc;
+}
+
 struct nbmpi_comm *coll_nbar_comm_find(ompi_communicator_t *comm)
 {
 	mca_coll_nbar_module_t *module;
@@ -358,7 +394,8 @@ struct nbmpi_comm *coll_nbar_comm_find(ompi_communicator_t *comm)
 	if (comm->c_coll->coll_barrier != module_barrier)
 		return NULL;
 	module = (mca_coll_nbar_module_t *)comm->c_coll->coll_barrier_module;
-	return __atomic_load_n(&module->comm, __ATOMIC_ACQUIRE); /* pairs with comm_of */
+	/* Acquire: pairs with module_comm_of. */
+	return __atomic_load_n(&module->comm[NBMPI_BARRIERS], __ATOMIC_ACQUIRE);
 }
 
 /* Does in MPI_Init what would make the first barriers several times as long: makes the state of
@@ -369,7 +406,7 @@ static void module_prepare(mca_coll_nbar_module_t *module, ompi_communicator_t *
 	uint32_t rank = (uint32_t)ompi_comm_rank(comm), size = (uint32_t)ompi_comm_size(comm), n;
 	enum nbmpi_why why;
 
-	module_comm_of(module, comm);
+	module_comm_of(module, comm, NBMPI_BARRIERS);
 	free(coll_mates(comm, &n, &why));
 	for (uint32_t step = 1; step < size; step *= 2) {
 		if ((rank ^ step) < size)
@@ -385,14 +422,18 @@ static int module_enable(mca_coll_base_module_t *base, ompi_communicator_t *comm
 {
 	mca_coll_nbar_module_t *module = (mca_coll_nbar_module_t *)base;
 
-	if (!comm->c_coll->coll_barrier || !comm->c_coll->coll_ibarrier)
+	if (!comm->c_coll->coll_barrier || !comm->c_coll->coll_ibarrier ||
+	    !comm->c_coll->coll_allreduce)
 		return OMPI_ERR_NOT_FOUND;
 	module->barrier = comm->c_coll->coll_barrier;
 	module->barrier_module = comm->c_coll->coll_barrier_module;
 	module->ibarrier = comm->c_coll->coll_ibarrier;
 	module->ibarrier_module = comm->c_coll->coll_ibarrier_module;
+	module->allreduce = comm->c_coll->coll_allreduce;
+	module->allreduce_module = comm->c_coll->coll_allreduce_module;
 	OBJ_RETAIN(module->barrier_module);
 	OBJ_RETAIN(module->ibarrier_module);
+	OBJ_RETAIN(module->allreduce_module);
 	if (comm == MPI_COMM_WORLD)
 		module_prepare(module, comm);
 	return OMPI_SUCCESS;
@@ -424,26 +465,33 @@ mca_coll_base_module_t *coll_nbar_comm_query(ompi_communicator_t *comm, int *pri
 	module->super.coll_module_enable = module_enable;
 	module->super.coll_barrier = module_barrier;
 	module->super.coll_ibarrier = module_ibarrier;
+	module->super.coll_allreduce = module_allreduce;
 	*priority = mca_coll_nbar_component.priority;
 	return &module->super;
 }
 
 static void module_construct(mca_coll_nbar_module_t *module)
 {
-	module->comm = NULL;
-	module->fallbacks = NULL;
+	for (int kind = 0; kind < NBMPI_KINDS; kind++) {
+		module->comm[kind] = NULL;
+		module->fallbacks[kind] = NULL;
+	}
 	module->barrier_module = NULL;
 	module->ibarrier_module = NULL;
+	module->allreduce_module = NULL;
 }
 
 static void module_destruct(mca_coll_nbar_module_t *module)
 {
-	if (module->comm)
-		nbmpi_comm_close(module->comm);
+	for (int kind = 0; kind < NBMPI_KINDS; kind++)
+		if (module->comm[kind])
+			nbmpi_comm_close(module->comm[kind]);
 	if (module->barrier_module)
 		OBJ_RELEASE(module->barrier_module);
 	if (module->ibarrier_module)
 		OBJ_RELEASE(module->ibarrier_module);
+	if (module->allreduce_module)
+		OBJ_RELEASE(module->allreduce_module);
 }
 
 OBJ_CLASS_INSTANCE(mca_coll_nbar_module_t, mca_coll_base_module_t, module_construct,

@@ -129,7 +129,7 @@ static int lib_open(struct mpib_method *m)
 			mpib_fatal("--nic2: see above");
 	}
 	nbmpi_start(&start);
-	lib->comm = nbmpi_comm_open(w, start.rank, (uint32_t)w->size, false);
+	lib->comm = nbmpi_comm_open(w, start.rank, (uint32_t)w->size, false, NBMPI_BARRIERS);
 	if (!lib->comm)
 		mpib_fatal("%s: no memory", m->choice->name);
 	nbmpi_set_up(lib->comm); /* MPI's errors end the program */

@@ -414,7 +414,7 @@ void ranks_run(void (*body)(void))
 void ranks_open(struct ranks_comm *c, uint32_t id, uint32_t first, uint32_t size)
 {
 	*c = (struct ranks_comm){ .id = id, .first = first, .size = size };
-	c->nbar = nbmpi_comm_open(c, ranks_me - first, size, false);
+	c->nbar = nbmpi_comm_open(c, ranks_me - first, size, false, NBMPI_BARRIERS);
 	expect(c->nbar, "no communicator");
 }
 

@@ -126,7 +126,7 @@ static void too_many(void)
 	struct nbmpi_comm *c;
 
 	nbmpi_self.start.ops = &ops;
-	c = nbmpi_comm_open(NULL, 0, HOST_RANKS, false);
+	c = nbmpi_comm_open(NULL, 0, HOST_RANKS, false, NBMPI_BARRIERS);
 	expect(c, "no communicator");
 	for (uint32_t i = 0; i < NBMPI_PAYS; i++)
 		expect(nbmpi_barrier(c) == NBMPI_BY_MPI, "barrier %u", i);
@@ -154,7 +154,8 @@ static void poor(void)
 	struct nbmpi_counters n;
 
 	faults_set(1, "calloc", ENOMEM);
-	expect(!nbmpi_comm_open(NULL, 0, 2, false), "a communicator without memory");
+	expect(!nbmpi_comm_open(NULL, 0, 2, false, NBMPI_BARRIERS),
+	       "a communicator without memory");
 	faults_end();
 	nbmpi_counters_read(&n);
 	expect(n.comms == 0, "it counts");
@@ -179,7 +180,7 @@ static void closed_in_any_order(void **state)
 	nbmpi_config_init(&start.config);
 	nbmpi_start(&start);
 	for (int i = 0; i < 4; i++)
-		c[i] = nbmpi_comm_open(NULL, 0, 2, true);
+		c[i] = nbmpi_comm_open(NULL, 0, 2, true, NBMPI_BARRIERS);
 	nbmpi_comm_close(c[1]);
 	nbmpi_comm_close(c[0]);
 	assert_ptr_equal(nbmpi_self.comm, c[3]);
@@ -201,7 +202,7 @@ static void an_intercommunicator(void **state)
 
 	nbmpi_config_init(&start.config);
 	nbmpi_start(&start);
-	c = nbmpi_comm_open(NULL, 0, 2, true);
+	c = nbmpi_comm_open(NULL, 0, 2, true, NBMPI_BARRIERS);
 	assert_non_null(c);
 	for (int i = 0; i < 20; i++)
 		assert_int_equal(nbmpi_barrier(c), NBMPI_BY_MPI);

@@ -8,6 +8,11 @@
 #include "node.h"
 #include "ranks.h"
 
+static int memory_make(uint64_t key, uint32_t leader, uint32_t nlocal)
+{
+	return nbmpi_memory_make(key, &(struct nbmpi_comm){ .leader = leader, .nlocal = nlocal });
+}
+
 #define MORE 50u /* barriers after the set-up */
 
 static bool says(uint32_t rank, const char *text)
@@ -283,7 +288,7 @@ static void nics_without_a_wire(void **state)
 /* Another job has the file that this one would have with the key 0. */
 static void beside_another_job(void)
 {
-	int memory = nbmpi_memory_make(0, ranks_me, 2);
+	int memory = memory_make(0, ranks_me, 2);
 
 	barriers();
 	close(memory);

@@ -15,6 +15,11 @@
 #include "unit/unit.h"
 #include "unit/descriptors.h"
 
+static int memory_make(uint64_t key, uint32_t leader, uint32_t nlocal)
+{
+	return nbmpi_memory_make(key, &(struct nbmpi_comm){ .leader = leader, .nlocal = nlocal });
+}
+
 /* Files have names, so tests that run at the same time need different keys. */
 #define KEY (UINT64_C(0x123456789abcdef0) ^ (uint64_t)getpid() << 24)
 
@@ -69,7 +74,7 @@ static void memory_is_shared(void **state)
 	struct nbmpi_comm leader = { .rank = 3, .nlocal = 2, .mate = 0 };
 	struct nbmpi_comm other = { .rank = 7, .nlocal = 2, .mate = 1 };
 	uint32_t before = unit_descriptors();
-	int memory = nbmpi_memory_make(KEY, 3, 2), got = nbmpi_memory_open(KEY, 3);
+	int memory = memory_make(KEY, 3, 2), got = nbmpi_memory_open(KEY, 3);
 	struct stat st;
 
 	assert_true(memory >= 0 && got >= 0 && got != memory);
@@ -111,13 +116,13 @@ static void memory_is_shared(void **state)
 static void memories_have_an_owner(void **state)
 {
 	uint32_t before = unit_descriptors();
-	int one = nbmpi_memory_make(KEY, 1, 2), two, other;
+	int one = memory_make(KEY, 1, 2), two, other;
 
 	/* The same name again; another leader; another set-up. */
-	assert_int_equal(nbmpi_memory_make(KEY, 1, 2), -EEXIST);
+	assert_int_equal(memory_make(KEY, 1, 2), -EEXIST);
 	assert_int_equal(nbmpi_memory_open(KEY, 2), -ENOENT);
-	two = nbmpi_memory_make(KEY, 2, 2);
-	other = nbmpi_memory_make(KEY + 1, 1, 2);
+	two = memory_make(KEY, 2, 2);
+	other = memory_make(KEY + 1, 1, 2);
 	assert_true(one >= 0 && two >= 0 && other >= 0);
 	nbmpi_memory_unlink(KEY, 1);
 	nbmpi_memory_unlink(KEY, 2);
@@ -133,9 +138,9 @@ static void too_many_ranks(void **state)
 	uint32_t before = unit_descriptors();
 	int memory;
 
-	assert_int_equal(nbmpi_memory_make(KEY, 0, NBAR_PROCESS_TEAM_MAX + 1), -ERANGE);
+	assert_int_equal(memory_make(KEY, 0, NBAR_PROCESS_TEAM_MAX + 1), -ERANGE);
 	/* The file of the failed attempt is gone. */
-	memory = nbmpi_memory_make(KEY, 0, NBAR_PROCESS_TEAM_MAX);
+	memory = memory_make(KEY, 0, NBAR_PROCESS_TEAM_MAX);
 	assert_true(memory >= 0);
 	nbmpi_memory_unlink(KEY, 0);
 	close(memory);
@@ -151,8 +156,7 @@ static void no_free_descriptor(void **state)
 	none = (struct rlimit){ .rlim_cur = 0, .rlim_max = usual_limit.rlim_max };
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(i ? nbmpi_memory_make(KEY, 1, 2) : nbmpi_memory_open(KEY, 1),
-				 -EMFILE);
+		assert_int_equal(i ? memory_make(KEY, 1, 2) : nbmpi_memory_open(KEY, 1), -EMFILE);
 	}
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &usual_limit), 0);
 }
@@ -164,7 +168,7 @@ static void no_free_descriptor(void **state)
 static void files_of_strangers(void **state)
 {
 	uint32_t before = unit_descriptors();
-	int memory = nbmpi_memory_make(KEY, 1, 2);
+	int memory = memory_make(KEY, 1, 2);
 	char path[64], to[64];
 
 	user = 4242;
@@ -174,7 +178,7 @@ static void files_of_strangers(void **state)
 	path_of(KEY, 2, path);
 	assert_int_equal(symlink(to, path), 0);
 	assert_int_equal(nbmpi_memory_open(KEY, 2), -ELOOP);
-	assert_int_equal(nbmpi_memory_make(KEY, 2, 2), -EEXIST);
+	assert_int_equal(memory_make(KEY, 2, 2), -EEXIST);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(mkfifo(path, 0600), 0);
 	assert_int_equal(nbmpi_memory_open(KEY, 2), -EPERM);
@@ -190,14 +194,14 @@ static void descriptor_0_is_as_good(void **state)
 	int kept = fcntl(0, F_DUPFD_CLOEXEC, 10);
 
 	close(0);
-	assert_int_equal(nbmpi_memory_make(KEY, 7, 2), 0);
+	assert_int_equal(memory_make(KEY, 7, 2), 0);
 	close(0);
 	assert_int_equal(nbmpi_memory_open(KEY, 7), 0);
 	close(0);
 	/* It is closed after a failure. */
 	user = 4242;
 	assert_int_equal(nbmpi_memory_open(KEY, 7), -EPERM);
-	assert_int_equal(nbmpi_memory_make(KEY, 8, NBAR_PROCESS_TEAM_MAX + 1), -ERANGE);
+	assert_int_equal(memory_make(KEY, 8, NBAR_PROCESS_TEAM_MAX + 1), -ERANGE);
 	assert_int_equal(fcntl(0, F_GETFD), -1);
 	nbmpi_memory_unlink(KEY, 7);
 	if (kept >= 0)

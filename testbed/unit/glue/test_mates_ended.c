@@ -12,6 +12,11 @@
 #include "unit/unit.h"
 #include "unit/descriptors.h"
 
+static int memory_make(uint64_t key, uint32_t leader, uint32_t nlocal)
+{
+	return nbmpi_memory_make(key, &(struct nbmpi_comm){ .leader = leader, .nlocal = nlocal });
+}
+
 #define RANKS 5u
 
 /* The start time of a process, as text; NULL: the real file. */
@@ -58,7 +63,7 @@ static struct nbmpi_comm *five(void)
 	int error = stat_error, memory;
 
 	stat_error = 0;
-	memory = nbmpi_memory_make(key, 0, RANKS);
+	memory = memory_make(key, 0, RANKS);
 	stat_error = error;
 
 	c = (struct nbmpi_comm){ .nlocal = RANKS };

@@ -11,7 +11,7 @@
 
 static inline struct nbmpi_comm *two_ranks_open(void)
 {
-	struct nbmpi_comm *c = nbmpi_comm_open(NULL, 0, 2, false);
+	struct nbmpi_comm *c = nbmpi_comm_open(NULL, 0, 2, false, NBMPI_BARRIERS);
 	const size_t line = _Alignof(struct nbmpi_memory);
 	size_t size = sizeof(*c->memory) + 2 * sizeof(c->memory->mate[0]);
 

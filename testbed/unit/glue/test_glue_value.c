@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_glue_value - allreduces: folds of the ranks of a host have the bits of the NICs' folds;
+ * ranks that offload them, alone or several a host, beside their barriers; and ranks that cannot,
+ * or give it up.
+ */
+#include <errno.h>
+
+#include "value.h"
+#include "ranks.h"
+
+#define ROUNDS 60u
+
+/* --- fold --------------------------------------------------------------------------------------
+ */
+
+/* Elements of all kinds of bits: random, few, and those of special reals. */
+static void fill(struct nbar_value *v)
+{
+	static struct rng rng;
+	static const uint64_t special[] = { 0,
+					    1,
+					    UINT64_C(1) << 63,
+					    UINT64_C(0x7ff) << 52,
+					    UINT64_C(0xfff) << 52,
+					    UINT64_C(0x7ff8) << 48,
+					    UINT64_C(0xfff4) << 48,
+					    UINT64_C(0x8000000080000000),
+					    UINT64_C(0x7f8000007f800000),
+					    UINT64_C(0xff8000007fc00000),
+					    UINT64_C(0x3ff) << 52,
+					    UINT64_C(0x3f8000003f800000),
+					    UINT64_MAX };
+
+	for (uint32_t i = 0; i < NBAR_VALUE_MAX / 8; i++) {
+		uint64_t word = rng_next(&rng);
+
+		if (word % 3 == 0)
+			word = special[word / 3 % (sizeof(special) / sizeof(special[0]))];
+		v->of.i64[i] = (int64_t)word;
+	}
+}
+
+static void folds_have_the_bits_of_nics(void **state)
+{
+	static const struct {
+		uint8_t number, size;
+		char class;
+	} type[] = {
+#define TYPE(name, number, class, size, ...) { number, size, class },
+		NBAR_VALUE_TYPES(TYPE)
+#undef TYPE
+	};
+	static const struct {
+		uint8_t number;
+		const char *takes;
+	} op[] = {
+#define OP(name, number, takes) { number, takes },
+		NBAR_VALUE_OPS(OP)
+#undef OP
+	};
+	uint32_t folds = 0;
+
+	for (size_t t = 0; t < sizeof(type) / sizeof(type[0]); t++)
+		for (size_t o = 0; o < sizeof(op) / sizeof(op[0]); o++)
+			for (uint32_t i = 0; i < 300 && strchr(op[o].takes, type[t].class); i++) {
+				struct nbar_value a = { op[o].number,
+							type[t].number,
+							(uint16_t)(NBAR_VALUE_MAX / type[t].size),
+							0,
+							{ { 0 } } },
+						  b = a, nic;
+
+				fill(&a);
+				fill(&b);
+				nic = a;
+				nbmpi_fold(&a, &b);
+				nbfw_value_fold((struct nbfw_value *)&nic,
+						(const struct nbfw_value *)&nic,
+						(const struct nbfw_value *)&b);
+				for (uint32_t k = 0; k < NBAR_VALUE_MAX; k++)
+					require(a.of.byte[k] == nic.of.byte[k],
+						"op %u, type %u, byte %u: %x, not %x", op[o].number,
+						type[t].number, k, a.of.byte[k], nic.of.byte[k]);
+				folds++;
+			}
+	assert_true(folds > 20000);
+}
+
+/* --- ranks -------------------------------------------------------------------------------------
+ */
+
+static enum nbmpi_why expected; /* why the ranks fall back; none: they offload */
+static uint32_t by_mpi;         /* allreduces that the MPI runs first */
+static uint32_t by_nic;         /* allreduces that NICs run then */
+static bool odd_rank;           /* the last rank has another type at the end */
+
+/* An allreduce as the program calls it; the MPI's own has no result here. */
+static int allreduce(struct nbmpi_comm *c, struct nbar_value *v)
+{
+	int rc = nbmpi_allreduce(c, v);
+
+	if (rc == NBMPI_BY_MPI) {
+		clock_ahead += ranks->barrier_takes;
+		nbmpi_barrier_by_mpi(c);
+	}
+	return rc;
+}
+
+static void one_round(struct nbmpi_comm *c, uint32_t i)
+{
+	struct nbar_value v = { .op = NBAR_SUM, .type = NBAR_DOUBLE, .count = 1 + i % 32 };
+	const double all = ranks->size * (ranks->size - 1) / 2;
+	int rc;
+
+	for (uint32_t k = 0; k < v.count; k++)
+		v.of.f64[k] = ranks_me * (i + 1.0) + k;
+	rc = allreduce(c, &v);
+	expect(rc == (i >= by_mpi && i < by_mpi + by_nic ? 0 : NBMPI_BY_MPI), "%u: %d", i, rc);
+	for (uint32_t k = 0; k < v.count; k++) {
+		double want = rc ? ranks_me * (i + 1.0) + k : all * (i + 1) + ranks->size * k;
+
+		expect(v.of.f64[k] == want, "%u: [%u] %f, not %f", i, k, v.of.f64[k], want);
+	}
+}
+
+/* Allreduces, with barriers in between, which have a set-up of their own. */
+static void reduce(void)
+{
+	struct nbmpi_comm *c;
+	struct nbmpi_counters n;
+	struct ranks_comm barriers;
+	struct nbar_value v = { .op = NBAR_MIN, .type = NBAR_INT32, .count = 1 };
+
+	ranks_open(&barriers, 0, 0, ranks->size);
+	c = nbmpi_comm_open(&barriers, ranks_me, ranks->size, false, NBMPI_ALLREDUCES);
+	for (uint32_t i = 0; i < ROUNDS; i++) {
+		one_round(c, i);
+		expect(ranks_barrier(&barriers) >= 0, "barrier %u", i);
+		if (i == by_mpi && expected == NBMPI_WHY_slow)
+			ranks_progress_takes = 2;
+	}
+	nbmpi_counters_read(&n);
+	expect(n.allreduces_by_nic == by_nic && n.allreduces_by_mpi == ROUNDS - by_nic, "%u and %u",
+	       (unsigned)n.allreduces_by_nic, (unsigned)n.allreduces_by_mpi);
+	expect(n.by_nic + n.by_host + n.fallback == ROUNDS && n.comms == 1, "barriers");
+	expect(c->why == expected && (c->group != NULL) == (expected == NBMPI_WHY_none), "why %u",
+	       c->why);
+	v.type = odd_rank && ranks_me == ranks->size - 1 ? NBAR_INT64 : NBAR_INT32;
+	if (odd_rank) {
+		expect(allreduce(c, &v) == NBMPI_FAILED, "values that differ");
+		expect(nbmpi_comm_code(c) == MPI_TEXT, "%d", nbmpi_comm_code(c));
+		expect(allreduce(c, &v) == NBMPI_FAILED, "for good");
+		expect(ranks_barrier(&barriers) == 0, "barriers go on");
+	}
+	nbmpi_comm_close(c);
+	nbmpi_comm_close(barriers.nbar);
+}
+
+static void with(uint32_t size, uint32_t each, enum nbmpi_why why)
+{
+	ranks_begin(size, each);
+	expected = why;
+	by_mpi = NBMPI_PAYS;
+	by_nic = why == NBMPI_WHY_none ? ROUNDS - by_mpi : 0;
+}
+
+static void are_offloaded(void **state)
+{
+	static const uint32_t shape[][2] = { { 2, 1 }, { 5, 1 }, { 4, 2 }, { 7, 3 } };
+
+	for (size_t i = 0; i < sizeof(shape) / sizeof(shape[0]); i++) {
+		with(shape[i][0], shape[i][1], NBMPI_WHY_none);
+		ranks_run(reduce);
+		require(strstr(ranks->rank[0].said, "allreduces offloaded to NICs, auto"), "%s",
+			ranks->rank[0].said);
+		require(strstr(ranks->rank[0].said, "52 allreduces offloaded, 8 by fallback"), "%s",
+			ranks->rank[0].said);
+	}
+}
+
+/* With "auto", they count and are timed as barriers are. */
+static void are_offloaded_when_it_pays(void **state)
+{
+	with(4, 2, NBMPI_WHY_none);
+	ranks->config.where = NBMPI_WHERE_AUTO;
+	ranks->barrier_takes = 1;
+	by_mpi = NBMPI_ASK;
+	by_nic = ROUNDS - by_mpi;
+	ranks_run(reduce);
+}
+
+/* The result of the last one by NICs counts, too. The barriers of the same ranks are judged apart.
+ */
+static void slow_nics_are_given_up(void **state)
+{
+	for (uint32_t each = 1; each <= 2; each++) {
+		with(4, each, NBMPI_WHY_slow);
+		ranks->config.where = NBMPI_WHERE_AUTO;
+		ranks->barrier_takes = 1;
+		by_mpi = NBMPI_ASK;
+		by_nic = NBMPI_TIMED_MOST;
+		ranks_run(reduce);
+		require(strstr(ranks->rank[0].said, "fallback to MPI's allreduce: it was faster: "),
+			"%s", ranks->rank[0].said);
+	}
+}
+
+static void one_host_needs_no_nic(void **state)
+{
+	with(3, 3, NBMPI_WHY_few);
+	ranks_run(reduce);
+	require(strstr(ranks->rank[0].said, "fallback to MPI's allreduce: it is over fewer hosts"),
+		"%s", ranks->rank[0].said);
+}
+
+/* No text of an algorithm that carries no values ends the barriers. */
+static void an_algorithm_without_values(void **state)
+{
+	with(3, 1, NBMPI_WHY_values);
+	strcpy(ranks->config.alg, "dissemination");
+	ranks_run(reduce);
+	require(strstr(ranks->rank[0].said,
+		       "fallback to MPI's allreduce: rank 0: a NIC cannot carry its values: NIC n0: "
+		       "algorithm \"dissemination\" does not count each member's value once"),
+		"%s", ranks->rank[0].said);
+	require(strstr(ranks->rank[0].said, "barriers offloaded to NICs, dissemination"), "%s",
+		ranks->rank[0].said);
+}
+
+/* Also within a host: its NIC gets no value then. */
+static void values_that_differ_fail(void **state)
+{
+	static const uint32_t shape[][2] = { { 2, 1 }, { 3, 2 }, { 4, 2 } };
+
+	odd_rank = true;
+	for (size_t i = 0; i < sizeof(shape) / sizeof(shape[0]); i++) {
+		with(shape[i][0], shape[i][1], NBMPI_WHY_none);
+		ranks_run(reduce);
+		for (uint32_t r = 0; r < ranks->size; r++)
+			require(strstr(ranks->rank[r].error, "nbar: allreduce over ") &&
+					strstr(ranks->rank[r].error, "must post alike values"),
+				"%s", ranks->rank[r].error);
+	}
+	odd_rank = false;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(folds_have_the_bits_of_nics),
+		cmocka_unit_test(are_offloaded),
+		cmocka_unit_test(are_offloaded_when_it_pays),
+		cmocka_unit_test(slow_nics_are_given_up),
+		cmocka_unit_test(one_host_needs_no_nic),
+		cmocka_unit_test(an_algorithm_without_values),
+		cmocka_unit_test(values_that_differ_fail),
+	};
+
+	return run_with_ranks(7, tests);
+}
