@@ -21,6 +21,7 @@ struct oracle {
 	int rank, size;
 	uint64_t *entered; /* [LANES][size], eight words each: one cache line per rank */
 	uint64_t bad;      /* errors that this rank has seen */
+	bool by_nic;       /* nbar must offload communicators of all ranks */
 	uint32_t random;   /* state of oracle_random, the same on all ranks */
 	uint64_t records;  /* records of nbar's component that it has fetched since MPI_Init */
 };
@@ -49,6 +50,9 @@ uint32_t oracle_random(uint32_t n);
  * is not loaded. */
 bool oracle_counters(unsigned long long out[3]);
 
+/* As oracle_counters: allreduces of few bytes, offloaded and by the MPI. */
+bool oracle_allreduces(unsigned long long out[2]);
+
 /* The tests. n is the number N of the argument TEST=N: barriers, communicators, or a rank. */
 void test_blocking(int n);
 void test_nonblocking(int n);
@@ -56,6 +60,7 @@ void test_outstanding(int n);
 void test_mixed(int n);
 void test_late(int n);
 void test_last(int n);
+void test_allreduce(int n);
 void test_persistent(int n);
 void test_split(int n);
 void test_storm(int n);

@@ -8,8 +8,10 @@
 
 #include "oracle.h"
 
-/* From the PMPI library: its struct begins with these three words. */
-static bool of_library(unsigned long long out[3])
+#define ALL 5
+
+/* From the PMPI library: its struct begins with these words. */
+static bool of_library(unsigned long long out[ALL])
 {
 	uint64_t all[64] = { 0 };
 	void (*read)(void *) = NULL;
@@ -18,7 +20,7 @@ static bool of_library(unsigned long long out[3])
 	if (!read)
 		return false;
 	read(all);
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < ALL; i++)
 		out[i] = all[i];
 	return true;
 }
@@ -41,12 +43,12 @@ static bool pvar_read(const char *name, unsigned long long *out)
 	return rc == MPI_SUCCESS;
 }
 
-static bool of_component(unsigned long long out[3])
+static bool of_component(unsigned long long out[ALL])
 {
 	static const char *const name[] = {
-		"coll_nbar_barriers_by_nic",
-		"coll_nbar_barriers_by_host",
-		"coll_nbar_barriers_by_mpi",
+		"coll_nbar_barriers_by_nic",   "coll_nbar_barriers_by_host",
+		"coll_nbar_barriers_by_mpi",   "coll_nbar_allreduces_by_nic",
+		"coll_nbar_allreduces_by_mpi",
 	};
 	bool good = true;
 	int threads;
@@ -55,7 +57,7 @@ static bool of_component(unsigned long long out[3])
 	MPI_Query_thread(&threads);
 	if (MPI_T_init_thread(threads, &threads) != MPI_SUCCESS)
 		return false;
-	for (int i = 0; i < 3 && good; i++)
+	for (int i = 0; i < ALL && good; i++)
 		good = pvar_read(name[i], &out[i]);
 	MPI_T_finalize();
 	return good;
@@ -63,5 +65,20 @@ static bool of_component(unsigned long long out[3])
 
 bool oracle_counters(unsigned long long out[3])
 {
-	return of_library(out) || of_component(out);
+	unsigned long long all[ALL];
+	bool known = of_library(all) || of_component(all);
+
+	if (known)
+		memcpy(out, all, 3 * sizeof(*out));
+	return known;
+}
+
+bool oracle_allreduces(unsigned long long out[2])
+{
+	unsigned long long all[ALL];
+	bool known = of_library(all) || of_component(all);
+
+	if (known)
+		memcpy(out, &all[3], 2 * sizeof(*out));
+	return known;
 }

@@ -346,6 +346,13 @@ static const struct {
 	{ "fails-freed", rule_fails_freed, "so it does when the communicator has been freed" },
 	{ "handlers", rule_handlers, "handlers of other communicators stay as they are" },
 	{ "wrong-communicator", rule_wrong_communicator, "a wrong communicator is MPI_ERR_COMM" },
+	{ "allreduce", rule_allreduce, "MPI_Allreduce of all sizes and operations" },
+#ifdef OPEN_MPI
+	{ "allreduce-arguments", rule_allreduce_arguments, "the MPI reports wrong arguments" },
+#endif
+	{ "allreduce-fails", rule_allreduce_fails, "one that fails tells its handler alone" },
+	{ "allreduce-inter", rule_allreduce_inter, "MPI_Allreduce of an intercommunicator" },
+	{ "allreduce-threads", rule_allreduce_threads, "threads, with a communicator each" },
 #ifdef OMPI_HAVE_MPI_EXT_FTMPI
 	{ "revoked", rule_revoked, "a revoked communicator frees a rank that waits in it" },
 #endif
@@ -358,7 +365,7 @@ int main(int argc, char **argv)
 
 	program = argv[0];
 	/* Only for these rules: with MPI_THREAD_MULTIPLE some MPIs lack functions. */
-	if (argc == 2 && (strcmp(argv[1], "threads") == 0 || strcmp(argv[1], "stack") == 0))
+	if (argc == 2 && (strstr(argv[1], "threads") || strcmp(argv[1], "stack") == 0))
 		level = MPI_THREAD_MULTIPLE;
 	MPI_Init_thread(&argc, &argv, level, &level);
 	/* MPICH 4.2 takes the buffer away, and lines of ranks would mix. */

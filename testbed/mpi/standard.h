@@ -58,6 +58,13 @@ void rule_probe(void);
 /* standard_stack.c: threads with small stacks. */
 void rule_stack(void);
 
+/* standard_values.c: MPI_Allreduce. */
+void rule_allreduce(void);
+void rule_allreduce_arguments(void);
+void rule_allreduce_fails(void);
+void rule_allreduce_inter(void);
+void rule_allreduce_threads(void);
+
 /* standard_ulfm.c: a communicator that a rank revokes. */
 void rule_revoked(void);
 

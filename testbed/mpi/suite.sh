@@ -30,7 +30,7 @@ told() {
 }
 
 one_a_host() {
-	oracle "4 hosts" 4 nic $basic $comms $going late short="$(few 100)"
+	oracle "4 hosts" 4 nic $basic $comms $going late short="$(few 100)" allreduce="$(few 2000)"
 	report "4 hosts" ranks 4 $one_sided -- -s "$work/share.4" one-sided
 	[ $mpi != openmpi ] || oracle "4 hosts" 4 nic records last=200
 	oracle "4 hosts, threads" 4 nic threads="$(few 100)"
@@ -42,7 +42,7 @@ one_a_host() {
 several_a_host() {
 	oracle "4 hosts, 6 ranks" 6 nic blocking="$(few 5000)" nonblocking="$(few 1000)" \
 		mixed="$(few 500)" outstanding="$(few 10)" split="$(few 20)" storm="$(few 100)" \
-		order="$(few 20)" freed="$(few 20)" $going late
+		order="$(few 20)" freed="$(few 20)" $going late allreduce="$(few 500)"
 	[ $mpi != openmpi ] || oracle "4 hosts, 6 ranks" 6 nic last=50
 	oracle "4 hosts, 6 ranks, threads" 6 nic threads="$(few 25)"
 }
@@ -64,7 +64,7 @@ in_process() {
 	export NBAR_MPI_WHERE=host OMPI_MCA_coll_nbar_where=host
 	oracle "4 hosts, 6 ranks, in-process NICs" 6 nic blocking="$(few 2000)" nonblocking="$(few 500)" \
 		mixed="$(few 300)" outstanding="$(few 5)" split="$(few 10)" storm="$(few 50)" \
-		freed="$(few 10)" order="$(few 10)" $going late
+		freed="$(few 10)" order="$(few 10)" $going late allreduce="$(few 300)"
 	export NBAR_MPI_WAIT=block OMPI_MCA_coll_nbar_wait=block
 	oracle "4 hosts, in-process NICs, block" 4 nic blocking=200
 	unset NBAR_MPI_WAIT OMPI_MCA_coll_nbar_wait
@@ -118,7 +118,7 @@ many_alive() {
 # 0 prints the reason.
 one_without() {
 	$cluster exec 2 mv /run/nbar/n0.sock /run/nbar/away.sock
-	oracle "4 hosts, one has no NIC" 4 mpi blocking=50 nonblocking=50 mixed=50 outstanding=3 order=20
+	oracle "4 hosts, one has no NIC" 4 mpi blocking=50 nonblocking=50 mixed=50 outstanding=3 order=20 allreduce=30
 	ok "$glue, 4 hosts: the message names the rank without a NIC, and the reason" \
 		told "^nbar: communicator of 4 ranks: fallback to MPI's barrier: rank 2: no port of a NIC could be opened: no NIC n0 at" \
 		ranks 4 -- -s "$work/share.4" blocking=3
@@ -254,7 +254,7 @@ bad_network() {
 	*) skip "$glue, bad network" "$(tail -n 1 "$work/up")"; return ;;
 	esac
 	oracle "3 hosts, 5 % loss, duplicates and reordering" 3 nic blocking=300 nonblocking=100 \
-		outstanding=2 split=5
+		outstanding=2 split=5 allreduce=100
 	ok "$glue, 3 hosts: some frames were lost, and some came twice" suffered
 	down
 }
@@ -273,7 +273,8 @@ suite_long() {
 		for each in ${LONG_RANKS:-1 2 3}; do
 			np=$((hosts * each))
 			oracle "$hosts hosts, $np ranks" $np nic "blocking=$(many $np)" \
-				"nonblocking=$(($(many $np) / 5))" outstanding=20 late
+				"nonblocking=$(($(many $np) / 5))" outstanding=20 late \
+				"allreduce=$(($(many $np) / 5))"
 		done
 	done
 	for hosts in ${LONG_BAD-4 8}; do
@@ -290,7 +291,10 @@ suite_long() {
 standard_tests="ahead ahead-offloaded receives receives-offloaded receives-ahead status order
                 persistent-crossed persistent-among probe freed handle-again requests threads stack
                 counters inter spawn sessions memory descriptors fails fails-freed handlers
-                wrong-communicator"
+                wrong-communicator allreduce allreduce-fails allreduce-inter
+                allreduce-threads"
+
+[ $mpi != openmpi ] || standard_tests="$standard_tests allreduce-arguments"
 
 standard_on() { # NAME
 	local test oracle=$standard limit=120
@@ -321,7 +325,8 @@ standard() {
 	export NBAR_MPI_WHERE=nic OMPI_MCA_coll_nbar_where=nic
 	down && up 1
 	standard_tests="ahead ahead-offloaded receives receives-offloaded receives-ahead status order
-		probe freed handle-again requests threads stack counters inter memory descriptors"
+		probe freed handle-again requests threads stack counters inter memory descriptors
+		allreduce allreduce-inter"
 	standard_on "standard, 1 host"
 	down
 }
@@ -352,7 +357,7 @@ suite() {
 	down && up 4
 	ok "$glue: the daemon is killed: all ranks get an error" daemon_ends KILL
 	down && up 1
-	oracle "1 host, 4 ranks" 4 host blocking="$(few 20000)" nonblocking="$(few 2000)" \
+	oracle "1 host, 4 ranks" 4 host allreduce=30 blocking="$(few 20000)" nonblocking="$(few 2000)" \
 		outstanding="$(few 20)" split="$(few 20)" freed="$(few 20)" order="$(few 20)" $going late
 	export NBAR_MPI_WAIT=block OMPI_MCA_coll_nbar_wait=block
 	oracle "1 host, block" 3 host idle blocking=500

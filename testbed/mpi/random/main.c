@@ -81,14 +81,18 @@ static void say_counts(void)
 static bool as_expected(const char *expect)
 {
 	static const char *const name[] = { "nic", "host", "mpi" };
-	unsigned long long mine[3] = { 0 }, all[3], sum;
+	unsigned long long mine[5] = { 0 }, all[5], sum;
 
 	oracle_counters(mine);
-	MPI_Allreduce(mine, all, 3, MPI_UNSIGNED_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
+	oracle_allreduces(&mine[3]);
+	MPI_Allreduce(mine, all, 5, MPI_UNSIGNED_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
 	sum = all[0] + all[1] + all[2];
 	if (rank == 0)
-		printf("# barriers offloaded %llu, within the host %llu, by fallback %llu\n",
-		       all[0], all[1], all[2]);
+		printf("# barriers offloaded %llu, within the host %llu, by fallback %llu; "
+		       "allreduces offloaded %llu, by fallback %llu\n",
+		       all[0], all[1], all[2], all[3], all[4]);
+	if ((all[3] > 0) != (strcmp(expect, "nic") == 0))
+		return false;
 	for (int i = 0; i < 3; i++)
 		if (strcmp(expect, name[i]) == 0)
 			return i == 2 ? all[0] + all[1] == 0 : sum > 0 && all[i] * 4 >= sum;

@@ -13,6 +13,7 @@
 #include "../oracle.h"
 #include "run.h"
 
+#define ALLREDUCES 5
 #define TAG_GROUPS 30000
 
 struct run run;
@@ -75,6 +76,27 @@ static void message(uint32_t event)
 		finish(event, &status);
 }
 
+/* Several, because the MPI runs the first ones of a communicator: of several operations, types and
+ * sizes. They have their own sum, of which only the last one is checked by finish. */
+static void allreduces(uint32_t event, MPI_Comm comm)
+{
+	const struct comm *c = &run.p->comm[run.p->event[event].comm];
+	const int least = value_of(event), n = (int)c->n;
+
+	for (int i = 0; i < ALLREDUCES; i++) {
+		double in[ALLREDUCES] = { 0 }, out[ALLREDUCES];
+		long own = least + (long)rank_in(c, run.p->me), most = own;
+		int count = 1 + (int)event % ALLREDUCES;
+
+		in[count - 1] = i + 0.5;
+		MPI_Allreduce(in, out, count, MPI_DOUBLE, MPI_SUM, comm);
+		world_want(out[count - 1] == n * (i + 0.5), run.p, "a wrong sum of reals", event);
+		MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_LONG, MPI_MAX, comm);
+		world_want(most == least + n - 1, run.p, "a wrong maximum", event);
+		MPI_Allreduce(&least, &run.sum[event], 1, MPI_INT, MPI_SUM, comm);
+	}
+}
+
 static void collective(uint32_t event)
 {
 	const struct event *e = &run.p->event[event];
@@ -84,7 +106,7 @@ static void collective(uint32_t event)
 	counts.collectives++;
 	*value = value_of(event);
 	if (e->kind == EVENT_ALLREDUCE) {
-		MPI_Allreduce(value, &run.sum[event], 1, MPI_INT, MPI_SUM, comm);
+		allreduces(event, comm);
 		finish(event, NULL);
 	} else if (e->kind == EVENT_IALLREDUCE) {
 		MPI_Iallreduce(value, &run.sum[event], 1, MPI_INT, MPI_SUM, comm,
