@@ -33,6 +33,14 @@ table() {
 		[ "$(grep -cE '^ +[25] +(nic|host) +dissemination:1( +([0-9]+\.[0-9]+|-)){10,}$' "$work/out")" = 4 ]
 }
 
+# Each barrier's sum is checked.
+values() {
+	"$nbar" bench $run --nodes 2,5 --check --value "$1" >"$work/out" || return 1
+	cat "$work/out"
+	grep -q "^the barriers carry sums of $1 bytes" "$work/out" &&
+		[ "$(grep -cE '^ +[25] +nic +pairwise ' "$work/out")" = 2 ]
+}
+
 csv() {
 	"$nbar" bench $run --nodes 3 --alg pairwise,dissemination:2 --drivers 1 --check --csv - \
 		>"$work/out" || return 1
@@ -179,6 +187,10 @@ stat_names_the_late() {
 }
 
 ok "bench: a table, every barrier checked" table
+ok "bench: barriers with values" values 8
+ok "bench: barriers with values of a whole frame" values 256
+ok "bench: values not where hosts run barriers" \
+	wants 2 'only NICs carry values' "$nbar" bench --value 8 --where nic,host
 ok "bench: CSV, one driver, two algorithms" csv
 ok "bench: JSON" json
 ok "bench: over udp, and over shm" udp

@@ -111,6 +111,7 @@ columns=$(columns_of barrier)
 # Tests for each glue.
 with_glue() { # HOW
 	ok "$glue, $1: latency" table "$1" 4 "$columns" mpi,nbar,lib -i 20 -x 5
+	ok "$glue, $1: latency of an allreduce" table "$1" 4 "$columns" mpi,nbar --test allreduce --value 64 -i 20 -x 5
 	ok "$glue, $1: a rank is busy" table "$1" 4 "$(columns_of busy)" mpi,nbar,lib --test busy -i 4 -x 1
 	ok "$glue, $1: barriers of method nbar are offloaded" counts "$1" 3 nbar "10[0-9] barriers offloaded"
 	ok "$glue, $1: barriers of method mpi are not" counts "$1" 3 mpi "0 barriers offloaded, 0 within the host, 0 by fallback"
@@ -170,6 +171,8 @@ with_mpi() { # HOW
 	ok "$glue, $1: JSON" json "$1" 3 nbar,mpi -i 20 -x 5 --blocks 4
 	ok "$glue, $1: CSV" csv "$1" 3 "$work/$1.csv"
 	ok "$glue, $1: wrong options" says "$1" 3 2 "mpi-bench: --test: 'x' is none of" --test x
+	ok "$glue, $1: lib has no allreduce" says "$1" 3 2 "allreduce has the methods mpi and nbar" \
+		--test allreduce --method nbar,lib
 	ok "$glue, $1: help" says "$1" 3 0 "^usage: " --help
 }
 

@@ -46,6 +46,8 @@ static void add_notes(const void *arg, const struct bench_options *opt,
 	(void)point;
 	(void)n;
 	(void)complete;
+	if (opt->value)
+		result_note(r, "the barriers carry sums of %u bytes", opt->value);
 	result_note(r, "%u barriers per run; speedup: host mean / NIC mean%s", opt->iters,
 		    bench_wants(opt, BENCH_NIC) && bench_wants(opt, BENCH_HOST)
 			    ? ""

@@ -81,6 +81,7 @@ struct bench_options {
 	uint64_t seed;
 	enum bench_drivers drivers;
 	bool full, check;
+	uint32_t value;   /* bytes that the barriers of `nbar bench` carry, as doubles; or 0 */
 	const char *keys; /* of the in-process NICs, at most BENCH_KEYS_MAX characters; or NULL */
 	bool teams;       /* each node has several threads */
 	bool in_process;  /* in-process NICs may be measured, too */

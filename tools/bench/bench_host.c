@@ -102,6 +102,8 @@ static int open_member(const struct bench_host *h, struct bench_member *m)
 	char text[BENCH_KEYS_MAX + 64];
 	const char *nic = nic_of(h, m, text, sizeof(text));
 	struct nbar_group_attr attr = {
+		.struct_size = sizeof(attr),
+		.value_max = h->opt->value,
 		.rank = m->rank,
 		.size = h->config->nodes,
 		.alg = h->config->alg,
@@ -141,14 +143,29 @@ static void close_member(struct bench_member *m)
 	nbar_close(m->port);
 }
 
-static int host_post(struct bench_member *m)
+static int host_post(const struct bench_host *h, struct bench_member *m)
 {
-	return m->group ? nbar_post(m->group, &m->ticket) : hostbar_post(m->hostbar, &m->ticket);
+	struct nbar_value *v = &m->value;
+
+	if (!h->opt->value)
+		return m->group ? nbar_post(m->group, &m->ticket)
+				: hostbar_post(m->hostbar, &m->ticket);
+	v->op = NBAR_SUM;
+	v->type = NBAR_DOUBLE;
+	v->count = (uint16_t)(h->opt->value / sizeof(double));
+	for (uint32_t i = 0; i < v->count; i++)
+		v->of.f64[i] = m->rank;
+	return nbar_post_value(m->group, v, &m->ticket);
 }
 
-static int host_test(struct bench_member *m)
+/* The result of a barrier with a value is part of it. */
+static int host_test(const struct bench_host *h, struct bench_member *m)
 {
-	return m->group ? nbar_test(m->group, m->ticket) : hostbar_test(m->hostbar, m->ticket);
+	int rc = m->group ? nbar_test(m->group, m->ticket) : hostbar_test(m->hostbar, m->ticket);
+
+	if (rc == 1 && h->opt->value && nbar_result(m->group, m->ticket, &m->value) != 0)
+		return -EINVAL;
+	return rc;
 }
 
 const char *bench_host_error(const struct bench_member *m)
@@ -179,6 +196,10 @@ int bench_host_check(const struct bench_host *h, const struct bench_member *m, u
 				m, "it left barrier %u while rank %u had entered barrier %u",
 				barrier, i / h->shared->threads, entered);
 	}
+	if (h->opt->check && h->opt->value &&
+	    m->value.of.f64[0] != h->shared->nodes * (h->shared->nodes - 1) / 2.0)
+		return bench_host_fail(m, "barrier %u brought a wrong sum: %g", barrier,
+				       m->value.of.f64[0]);
 	return 0;
 }
 
@@ -187,7 +208,7 @@ static int start(const struct bench_host *h, struct bench_member *m)
 	uint32_t all = h->config->warmup + h->config->iters;
 
 	bench_host_enter(h, m, 0, all - m->left + 1);
-	return host_post(m) ? bench_host_fail(m, "%s", bench_host_error(m)) : 0;
+	return host_post(h, m) ? bench_host_fail(m, "%s", bench_host_error(m)) : 0;
 }
 
 void bench_host_note(const struct bench_host *h, struct bench_member *m, uint32_t left,
@@ -278,7 +299,7 @@ static bool drive_round(const struct bench_host *h, struct bench_member *member,
 			now = tool_now_ns();
 			continue;
 		}
-		int done = m->left ? host_test(m) : 0;
+		int done = m->left ? host_test(h, m) : 0;
 
 		if (!done)
 			continue;
@@ -315,7 +336,7 @@ static void bench_host_meet(const struct bench_host *h, struct bench_member *mem
 	host_pass(h, stage);
 	while (!passed(h, stage)) {
 		for (uint32_t i = 0; i < h->count && stage == STAGE_FINISHED; i++)
-			(void)host_test(&member[i]);
+			(void)host_test(h, &member[i]);
 		sched_yield();
 	}
 }

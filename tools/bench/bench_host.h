@@ -67,10 +67,11 @@ struct bench_member {
 	struct nbar_group *group; /* one of these two is not NULL */
 	struct hostbar *hostbar;
 	uint32_t ticket;
-	uint32_t left;    /* barriers to go, warm-up included */
-	uint64_t started; /* end of the warm-up */
-	uint64_t last;    /* time of the last exit from a barrier */
-	uint64_t until;   /* when the computation of the node ends; 0: it does not compute */
+	struct nbar_value value; /* that its barrier carries, and then brings */
+	uint32_t left;           /* barriers to go, warm-up included */
+	uint64_t started;        /* end of the warm-up */
+	uint64_t last;           /* time of the last exit from a barrier */
+	uint64_t until;          /* when the computation of the node ends; 0: it does not compute */
 	struct bench_node *out;
 	uint64_t *exit;
 };

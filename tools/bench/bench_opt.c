@@ -50,6 +50,8 @@ void bench_usage(FILE *to)
 	      to);
 	fputs("  -i, --iterations N  barriers that a run measures (10000)\n"
 	      "  --launches N        runs of each configuration; medians are shown (1)\n"
+	      "  --value BYTES       barriers carry values: sums of doubles, 8 to 256 bytes\n"
+	      "                      (without; not where host)\n"
 	      "  -f, --full          more columns\n",
 	      to);
 	bench_usage_common(to);
@@ -182,6 +184,15 @@ static int read_ranks(struct bench_options *opt, const char *value)
 	return r;
 }
 
+static int read_value(struct bench_options *opt, const char *value)
+{
+	int r = option_u32("--value", value, 8, NBAR_VALUE_MAX, &opt->value);
+
+	if (!r && (!opt->in_process || opt->value % 8))
+		return tool_usage("--value: a multiple of 8, and only for nbar bench");
+	return r;
+}
+
 static int read_keys(struct bench_options *opt, const char *value)
 {
 	opt->keys = value;
@@ -193,15 +204,16 @@ static int read_keys(struct bench_options *opt, const char *value)
 struct reading {
 	struct bench_options *opt;
 	const struct bench_extra_options *more;
-	bool daemon; /* the user gave options of the daemon that bench starts */
+	bool where, alg; /* the user gave --where, --alg */
+	bool daemon;     /* the user gave options of the daemon that bench starts */
 };
 
 /* clang-format off */
 #define OPTIONS(VALUE, FLAG)                                                                    \
 	VALUE(NODES, "nodes", (opt->nnodes = 0, tool_list(value, add_nodes, opt)))              \
-	VALUE(WHERE, "where", (opt->nwhere = 0, tool_list(value, add_where, opt)))              \
+	VALUE(WHERE, "where", (given->where = true, opt->nwhere = 0, tool_list(value, add_where, opt))) \
 	VALUE(ALG, "alg",                                                                       \
-	      (opt->nalg = 0, opt->tuned[0] = 0, tool_list(value, opt_add_alg, opt)))               \
+	      (given->alg = true, opt->nalg = 0, opt->tuned[0] = 0, tool_list(value, opt_add_alg, opt)))               \
 	VALUE(WIRE, "wire", read_wire(opt, value))                                              \
 	VALUE(REPETITIONS, "launches",                                                          \
 	      option_u32("--launches", value, 1, BENCH_REPETITIONS_MAX, &opt->repetitions))     \
@@ -211,6 +223,7 @@ struct reading {
 	VALUE(CPU, "cpu", read_cpu(opt, value))                                                 \
 	VALUE(NICD, "nicd", option_text(&opt->nicd, value))                                     \
 	VALUE(RANKS, "ranks", read_ranks(opt, value))                                           \
+	VALUE(BYTES, "value", read_value(opt, value))                                           \
 	FLAG(CHECK, "check", option_flag(&opt->check))                                          \
 	VALUE(KEYS, "host-keys", read_keys(opt, value))                                         \
 	VALUE(HOSTS, "hosts", option_text(&opt->hosts, value))
@@ -247,6 +260,14 @@ static int opt_read_option(void *arg, int c, const char *value)
 	return option_common(c, value, &opt->seed, &opt->out);
 }
 
+bool bench_wants(const struct bench_options *opt, enum bench_where where)
+{
+	for (uint32_t i = 0; i < opt->nwhere; i++)
+		if (opt->where[i] == where)
+			return true;
+	return false;
+}
+
 static bool wants_in_process(const struct bench_options *opt)
 {
 	for (uint32_t i = 0; i < opt->nwhere; i++)
@@ -263,6 +284,8 @@ static int opt_check_together(const struct bench_options *opt, const struct read
 	if (opt->keys && !wants_in_process(opt))
 		return tool_usage("--host-keys: these keys need --where host-WIRE (nbar bench); "
 				  "give keys of a daemon's NICs with --wire WIRE,KEYS");
+	if (opt->value && bench_wants(opt, BENCH_HOST))
+		return tool_usage("--value: only NICs carry values; leave host out of --where");
 	if (opt->nnic && given->daemon)
 		return tool_usage("--nic attaches to running NICs: --wire, --idle, --cpu and "
 				  "--nicd are for a daemon that bench starts");
@@ -293,14 +316,6 @@ struct bench_options bench_options_default(void)
 	};
 }
 
-bool bench_wants(const struct bench_options *opt, enum bench_where where)
-{
-	for (uint32_t i = 0; i < opt->nwhere; i++)
-		if (opt->where[i] == where)
-			return true;
-	return false;
-}
-
 /* The options of all experiments, then the further options of one experiment. */
 static void merge_options(struct option *all, size_t room, const struct bench_extra_options *more)
 {
@@ -321,5 +336,9 @@ int bench_options_parse(int argc, char **argv, struct bench_options *opt,
 
 	merge_options(all, sizeof(all) / sizeof(all[0]), more);
 	r = option_all(argc, argv, 1, ":i:x:fh", all, opt_read_option, &reading, help);
+	if (opt->value && !reading.where)
+		opt->nwhere = 1; /* nic */
+	if (opt->value && !reading.alg)
+		strcpy(opt->alg[0], "pairwise"); /* which counts each value once */
 	return r || *help ? r : opt_check_together(opt, &reading);
 }

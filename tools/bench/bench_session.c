@@ -70,6 +70,7 @@ static void session_describe(const struct bench_session *s, struct result *r)
 	result_setting_number(r, "seed", (double)opt->seed);
 	result_setting_text(r, "ranks", opt->sorted ? "sorted" : "random");
 	result_setting_text(r, "checked", opt->check ? "yes" : "no");
+	result_setting_number(r, "value", opt->value);
 }
 
 int bench_session_begin(struct bench_session *s, struct bench_options *opt, struct result *result,

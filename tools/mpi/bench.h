@@ -38,6 +38,7 @@ struct mpib_world {
 	MPI_Comm off, on;            /* nbar does not handle `off`, and may handle `on` */
 	uint32_t *host;              /* by rank: the number of its host */
 	uint32_t nhost, least, most; /* ranks of a host */
+	uint32_t value;              /* of the options */
 	bool one_clock;              /* all ranks are on one machine, so they share a clock */
 	bool crowded;                /* some machine has more ranks than processors */
 	enum mpib_compute compute;   /* never MPIB_AUTO */

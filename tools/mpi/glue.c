@@ -55,6 +55,8 @@ static void component_counters(struct nbmpi_counters *out)
 	out->by_nic = pvar_read(session, "coll_nbar_barriers_by_nic");
 	out->by_host = pvar_read(session, "coll_nbar_barriers_by_host");
 	out->fallback = pvar_read(session, "coll_nbar_barriers_by_mpi");
+	out->allreduces_by_nic = pvar_read(session, "coll_nbar_allreduces_by_nic");
+	out->allreduces_by_mpi = pvar_read(session, "coll_nbar_allreduces_by_mpi");
 	out->comms = pvar_read(session, "coll_nbar_communicators");
 #define WHY(name, level, text) \
 	out->why[NBMPI_WHY_##name] = pvar_read(session, "coll_nbar_by_mpi_" #name);

@@ -12,13 +12,18 @@
 struct call {
 	MPI_Comm comm;
 	MPI_Request request;
+	int count; /* doubles of an allreduce; 0: a barrier */
+	double in[NBAR_VALUE_MAX / 8], out[NBAR_VALUE_MAX / 8];
 };
 
-static struct call *call_new(MPI_Comm comm)
+static struct call *call_new(const struct mpib_world *w, MPI_Comm comm)
 {
 	struct call *c = mpib_alloc(1, sizeof(*c));
 
 	c->comm = comm;
+	c->count = (int)w->value / 8;
+	for (int i = 0; i < c->count; i++)
+		c->in[i] = w->rank;
 	c->request = MPI_REQUEST_NULL;
 	return c;
 }
@@ -51,7 +56,8 @@ static void mpi_barrier(struct mpib_method *m)
 {
 	struct call *c = m->state;
 
-	check_call(PMPI_Barrier(c->comm));
+	check_call(c->count ? PMPI_Allreduce(c->in, c->out, c->count, MPI_DOUBLE, MPI_SUM, c->comm)
+			    : PMPI_Barrier(c->comm));
 }
 
 static void mpi_start(struct mpib_method *m)
@@ -68,16 +74,21 @@ static void mpi_finish(struct mpib_method *m)
 	check_call(PMPI_Wait(&c->request, MPI_STATUS_IGNORE));
 }
 
+/* The calls that nbar has seen. */
+static uint64_t calls_of(const struct nbmpi_counters *n)
+{
+	return n->by_nic + n->by_host + n->fallback + n->allreduces_by_nic + n->allreduces_by_mpi;
+}
+
 static int mpi_open(struct mpib_method *m)
 {
 	struct nbmpi_counters before, after;
 
-	m->state = call_new(m->world->off);
+	m->state = call_new(m->world, m->world->off);
 	mpib_glue_counters(m->world->glue, &before);
 	mpi_barrier(m);
 	mpib_glue_counters(m->world->glue, &after);
-	if (agreed(after.by_nic + after.by_host + after.fallback ==
-		   before.by_nic + before.by_host + before.fallback))
+	if (agreed(calls_of(&after) == calls_of(&before)))
 		return 0;
 	tool_error("mpi: nbar handles a communicator that was made with nbar_enable=false; "
 		   "is the component older than this program?");
@@ -90,7 +101,8 @@ static void nbar_barrier_(struct mpib_method *m)
 {
 	struct call *c = m->state;
 
-	check_call(MPI_Barrier(c->comm));
+	check_call(c->count ? MPI_Allreduce(c->in, c->out, c->count, MPI_DOUBLE, MPI_SUM, c->comm)
+			    : MPI_Barrier(c->comm));
 }
 
 static void nbar_start(struct mpib_method *m)
@@ -110,6 +122,8 @@ static void nbar_finish(struct mpib_method *m)
 /* The reason why nbar does not run these barriers. */
 static const char *why_not(const struct nbmpi_counters *before, const struct nbmpi_counters *after)
 {
+	if (after->allreduces_by_mpi != before->allreduces_by_mpi)
+		return "no NIC carries their values";
 	if (after->comms == before->comms)
 		return "nbar is not enabled (Open MPI: --mca coll_nbar_enable 1)";
 	for (int why = NBMPI_WHY_none + 1; why < NBMPI_WHY_END; why++)
@@ -129,16 +143,18 @@ static int nbar_open_(struct mpib_method *m)
 			   "libnbar-mpi-mpich.so (MPICH)");
 		return TOOL_FAILED;
 	}
-	m->state = call_new(w->on);
+	m->state = call_new(w, w->on);
 	mpib_glue_counters(w->glue, &first);
 	for (uint32_t i = 0; i <= NBMPI_PAYS; i++)
 		nbar_barrier_(m); /* the last of these barriers sets up the group */
 	mpib_glue_counters(w->glue, &before);
 	nbar_barrier_(m);
 	mpib_glue_counters(w->glue, &after);
-	if (agreed(after.by_nic + after.by_host > before.by_nic + before.by_host))
+	if (agreed(after.by_nic + after.by_host + after.allreduces_by_nic >
+		   before.by_nic + before.by_host + before.allreduces_by_nic))
 		return 0;
-	tool_error("nbar: the MPI runs these barriers: %s; %s", why_not(&first, &after),
+	tool_error("nbar: the MPI runs these %s: %s; %s", w->value ? "allreduces" : "barriers",
+		   why_not(&first, &after),
 		   first.why[NBMPI_WHY_disabled] != after.why[NBMPI_WHY_disabled]
 			   ? "a line on stderr gives the cause"
 			   : "NBAR_MPI_VERBOSE=2 (component: --mca coll_nbar_verbose 2) says more");

@@ -11,9 +11,10 @@
 #include "option.h"
 #include "tool.h"
 
-const char *const mpib_test_name[MPIB_TEST_END] = { "barrier", "ibarrier", "busy", "app" };
-const unsigned mpib_table[MPIB_TEST_END] = { METRIC_BARRIER, METRIC_IBARRIER, METRIC_BUSY,
-					     METRIC_APP };
+const char *const mpib_test_name[MPIB_TEST_END] = { "barrier", "allreduce", "ibarrier", "busy",
+						    "app" };
+const unsigned mpib_table[MPIB_TEST_END] = { METRIC_BARRIER, METRIC_BARRIER, METRIC_IBARRIER,
+					     METRIC_BUSY, METRIC_APP };
 const char *const mpib_compute_name[MPIB_COMPUTE_END] = { "auto", "spin", "sleep", "yield" };
 
 void mpib_usage(FILE *to)
@@ -24,6 +25,8 @@ void mpib_usage(FILE *to)
 	      "  mpirun --mca coll_nbar_enable 1 -np 4 nbar mpi-bench        # Open MPI\n"
 	      "  mpiexec -genv LD_PRELOAD .../libnbar-mpi-mpich.so -np 4 nbar mpi-bench\n\n"
 	      "  --test barrier    latency (the default)\n"
+	      "  --test allreduce  latency of MPI_Allreduce, sums of doubles\n"
+	      "  --value BYTES     of an allreduce, 8 to 256 (8)\n"
 	      "  --test ibarrier   overlap of MPI_Ibarrier with a computation\n"
 	      "  --test busy       one rank computes in the barrier: how long the others wait\n"
 	      "  --test app        synthetic applications: steps of compute, then a barrier\n"
@@ -120,6 +123,13 @@ static int read_methods(struct mpib_options *opt, const char *value)
 	return tool_list(value, add_method, opt);
 }
 
+static int read_bytes(struct mpib_options *opt, const char *value)
+{
+	int r = option_u32("--value", value, 8, NBAR_VALUE_MAX, &opt->value);
+
+	return !r && opt->value % 8 ? tool_usage("--value: a multiple of 8") : r;
+}
+
 static int read_busy_rank(struct mpib_options *opt, const char *value)
 {
 	uint32_t rank = 0;
@@ -142,6 +152,7 @@ static int read_compute_by(struct mpib_options *opt, const char *value)
 #define OPTIONS(VALUE, FLAG)                                                                    \
 	VALUE(TEST, "test", read_test(opt, value))                                              \
 	VALUE(METHOD, "method", read_methods(opt, value))                                       \
+	VALUE(BYTES, "value", read_bytes(opt, value))                                           \
 	VALUE(BLOCKS, "blocks",                                                                 \
 	      option_u32("--blocks", value, 1, MPIB_BLOCKS_MAX, &opt->blocks))                  \
 	VALUE(COMPUTE, "compute",                                                               \
@@ -210,15 +221,21 @@ static void set_defaults(struct mpib_options *opt)
 /* Checks that need all options together. */
 static int options_check_together(const struct mpib_options *opt)
 {
-	bool lib2 = false;
+	bool lib2 = false, others = false;
 
-	for (uint32_t i = 0; i < opt->nmethod; i++)
+	for (uint32_t i = 0; i < opt->nmethod; i++) {
 		lib2 |= opt->method[i].kind == MPIB_LIB2;
+		others |= opt->method[i].kind != MPIB_MPI && opt->method[i].kind != MPIB_NBAR;
+	}
+	if (opt->value && opt->test != MPIB_ALLREDUCE)
+		return tool_usage("--value is for --test allreduce");
+	if (others && opt->test == MPIB_ALLREDUCE)
+		return tool_usage("--test allreduce has the methods mpi and nbar");
 	if (lib2 != (opt->nic2 != NULL))
 		return tool_usage("--method lib2 needs --nic2, and --nic2 needs --method lib2");
-	if (opt->compute_us && (opt->test == MPIB_BARRIER || opt->test == MPIB_APP))
+	if (opt->compute_us && (opt->test <= MPIB_ALLREDUCE || opt->test == MPIB_APP))
 		return tool_usage("--compute is for --test ibarrier and busy");
-	if (opt->compute && opt->test == MPIB_BARRIER)
+	if (opt->compute && opt->test <= MPIB_ALLREDUCE)
 		return tool_usage("--compute-by is for --test ibarrier, busy and app");
 	if (opt->busy_rank >= 0 && opt->test != MPIB_BUSY)
 		return tool_usage("--busy-rank is for --test busy");
@@ -247,6 +264,10 @@ int mpib_options_parse(int argc, char **argv, struct mpib_options *opt, bool *he
 	if (r || *help)
 		return r;
 	r = options_check_together(opt);
+	if (opt->test == MPIB_ALLREDUCE) {
+		opt->test = MPIB_BARRIER;
+		opt->value = opt->value ? opt->value : 8;
+	}
 	if (!r)
 		set_defaults(opt);
 	return r;

@@ -20,7 +20,8 @@
 #define MPIB_BLOCKS_MAX 1000u
 #define MPIB_ITERS_MAX 100000000u
 
-enum mpib_test { MPIB_BARRIER, MPIB_IBARRIER, MPIB_BUSY, MPIB_APP, MPIB_TEST_END };
+/* MPIB_ALLREDUCE: only as the user names it; then it is MPIB_BARRIER with `value`. */
+enum mpib_test { MPIB_BARRIER, MPIB_ALLREDUCE, MPIB_IBARRIER, MPIB_BUSY, MPIB_APP, MPIB_TEST_END };
 extern const char *const mpib_test_name[MPIB_TEST_END];
 extern const unsigned mpib_table[MPIB_TEST_END]; /* of metrics */
 
@@ -50,6 +51,7 @@ extern const char *const mpib_compute_name[MPIB_COMPUTE_END];
 
 struct mpib_options {
 	enum mpib_test test;
+	uint32_t value; /* bytes that are reduced; 0: a barrier */
 	struct mpib_choice method[MPIB_METHODS_MAX];
 	uint32_t nmethod;
 	uint32_t iters, warmup, blocks;

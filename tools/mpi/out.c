@@ -13,8 +13,8 @@ static const struct result_column app_columns[3] = {
 };
 static const struct result_column method_column = { "method", "", RESULT_TEXT, 0 };
 
-static const char *const experiments[MPIB_TEST_END] = { "mpi-barrier", "mpi-ibarrier", "mpi-busy",
-							"mpi-app" };
+static const char *const experiments[MPIB_TEST_END] = { "mpi-barrier", "mpi-allreduce",
+							"mpi-ibarrier", "mpi-busy", "mpi-app" };
 
 static const char *const notes[MPIB_TEST_END] = {
 	[MPIB_BARRIER] = "avg, min, max: over the ranks, of a rank's mean; speedup: mpi's avg / "
@@ -86,6 +86,7 @@ static void out_describe(struct result *r, const struct mpib_options *opt,
 	result_setting_number(r, "warmup", opt->warmup);
 	result_setting_number(r, "blocks", opt->blocks);
 	result_setting_number(r, "seed", (double)opt->seed);
+	result_setting_number(r, "value", opt->value);
 	if (opt->test == MPIB_BARRIER)
 		return;
 	result_setting_text(r, "compute_by", mpib_compute_name[w->compute]);
@@ -107,7 +108,7 @@ struct result *mpib_out_new(const struct mpib_options *opt, const struct mpib_wo
 		column[n++] = app_columns[c];
 	column[n++] = method_column;
 	n += metric_columns(out_tables(opt), column + n);
-	r = result_new(experiments[opt->test], column, n);
+	r = result_new(experiments[opt->value ? MPIB_ALLREDUCE : opt->test], column, n);
 	out_describe(r, opt, w);
 	return r;
 }
@@ -141,6 +142,8 @@ void mpib_out_rows(const struct mpib_report *rep, struct result *r)
 		    w->wire[0] ? ", wire " : "", w->wire);
 	result_note(r, "%u iterations in %u block%s, medians over the blocks", opt->iters,
 		    opt->blocks, opt->blocks == 1 ? "" : "s");
+	if (opt->value)
+		result_note(r, "MPI_Allreduce: MPI_SUM of %u bytes of MPI_DOUBLE", opt->value);
 	result_note(r, "%s", notes[opt->test]);
 	if (opt->test != MPIB_BARRIER)
 		result_note(r, "%s", how[w->compute]);

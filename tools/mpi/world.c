@@ -133,6 +133,7 @@ int mpib_world_begin(struct mpib_world *w, const struct mpib_options *opt)
 		return tool_usage("start two ranks or more: one rank waits for nobody");
 	name_library(w->library, sizeof(w->library));
 	w->nic2 = opt->nic2;
+	w->value = opt->value;
 	w->glue = mpib_glue_find();
 	mpib_glue_config(w->glue, (uint32_t)w->rank, &w->config);
 	world_find_hosts(w);
