@@ -339,6 +339,6 @@ int bench_options_parse(int argc, char **argv, struct bench_options *opt,
 	if (opt->value && !reading.where)
 		opt->nwhere = 1; /* nic */
 	if (opt->value && !reading.alg)
-		strcpy(opt->alg[0], "pairwise"); /* which counts each value once */
+		strcpy(opt->alg[0], ALGS_VALUE);
 	return r || *help ? r : opt_check_together(opt, &reading);
 }

@@ -12,9 +12,10 @@
 
 #include "alg.h"
 
-/* Default of --alg: of nbar bench, and of the sweeps. The experiments that the sweeps repeat used
- * ALGS_SWEEP. */
+/* Default of --alg: of nbar bench, of nbar bench --value, whose plan must count each value once,
+ * and of the sweeps. The experiments that the sweeps repeat used ALGS_SWEEP. */
 #define ALGS_BENCH "dissemination:1"
+#define ALGS_VALUE "pairwise"
 #define ALGS_SWEEP "pairwise"
 
 /* Reads the name of an algorithm that makes plans. False: no such name, or the text is too long. */
