@@ -314,7 +314,7 @@ static void fold_integers(uint8_t op, uint8_t type, uint8_t *to, const uint8_t *
 	}
 }
 
-#ifdef __SSE2__
+#if defined(__SSE2_MATH__) && !defined(__FAST_MATH__)
 #define MODE_MASK 0xffc0u  /* of MXCSR: all but the flags */
 #define MODE_USUAL 0x1f80u /* to nearest, subnormals, no traps */
 

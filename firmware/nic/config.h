@@ -100,7 +100,7 @@
 #endif
 
 #ifndef NBNIC_VALUES /* 1: barriers can carry values; 0: no code for that */
-#define NBNIC_VALUES 1
+#define NBNIC_VALUES (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) /* as values in a page */
 #endif
 
 #ifndef NBNIC_PULL_NS_LEAST /* the shortest interval of early PULLs, in ns */

@@ -104,7 +104,7 @@ bool nbnic_lend_some(struct nbnic_device *d, uint64_t now)
 			d->lend_at = 0;
 		struct nbnic_group *g = d->nic.group[d->lend_at++];
 
-		if (!g || g->is_signal || g->lent != d->nic.tracing)
+		if (!g || g->is_special || g->lent != d->nic.tracing)
 			continue;
 		/* A wire notes no events. */
 		if (d->nic.tracing) {

@@ -18,7 +18,7 @@
  * threads of the same node that took part. A barrier does not flush RDMA or MPI traffic: see
  * nbar(3), "MEMORY".
  *
- * Structs with struct_size: set it to sizeof the struct (0: only the fields of version 0.1). The
+ * Structs with struct_size: set it to sizeof the struct (0: only the fields up to plan_length). The
  * program then also works with a library that knows more fields. It works with a library that knows
  * fewer fields, as long as the fields that this library does not know are 0.
  */
@@ -158,10 +158,12 @@ int nbar_barrier(struct nbar_group *g);
 int nbar_post_value(struct nbar_group *g, const struct nbar_value *value, uint32_t *ticket);
 
 /* Reads the result of a barrier that is complete, until NBAR_VALUES_AHEAD later ones are posted
- * with values. -EINVAL: it carried none, is not complete, or its result is gone. */
+ * with values: a thread that posts them must wait until the others have read it. -EINVAL: it
+ * carried none, is not complete, or its result is gone. */
 int nbar_result(const struct nbar_group *g, uint32_t ticket, struct nbar_value *out);
 
-/* nbar_post_value, nbar_wait and nbar_result in one; in and out may be the same. */
+/* nbar_post_value, nbar_wait and nbar_result in one; in and out may be the same. After -ETIME the
+ * barrier stays posted with its value: do not call again, the next barrier would carry it, too. */
 int nbar_allreduce(struct nbar_group *g, const struct nbar_value *in, struct nbar_value *out);
 
 /*

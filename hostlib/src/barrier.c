@@ -79,7 +79,7 @@ int nblib_group_failed(struct nbar_group *g, uint64_t word)
 		epoch, rank, nic, (uint32_t)(word >> 32));
 }
 
-int nblib_post_refused(struct nbar_group *g, uint64_t word)
+int nblib_procs_refused(struct nbar_group *g, uint64_t word)
 {
 	if (nblib_group_is_over(g, word))
 		return nblib_group_failed(g, word);
@@ -94,8 +94,7 @@ int nblib_post_refused(struct nbar_group *g, uint64_t word)
 			  (uint32_t)order_posted_read(&g->posted) - (uint32_t)word);
 }
 
-/* The error of an nbar_post that cannot post: names the reason. */
-static int post_refused(struct nbar_group *g, uint64_t word)
+int nblib_post_refused(struct nbar_group *g, uint64_t word)
 {
 	if (g->is_signal)
 		return nblib_fail(-EINVAL, "a \"signal\" group has no barriers: use "
@@ -103,18 +102,16 @@ static int post_refused(struct nbar_group *g, uint64_t word)
 	if (g->attached)
 		return nblib_fail(-EPERM, "this process is only attached to the group: its "
 					  "processes arrive together, by nbar_process_team_post");
-	return nblib_post_refused(g, word);
+	return nblib_procs_refused(g, word);
 }
 
 int nbar_post(struct nbar_group *g, uint32_t *ticket)
 {
 	uint64_t word = order_completion_read(&g->completion->word);
 	uint64_t posted = order_posted_read(&g->posted);
-	uint32_t ahead = (uint32_t)posted - (uint32_t)word;
 
-	if (!order_runs(&g->runs) || g->attached || word >> 32 || ahead >= NBAR_POSTED_MAX ||
-	    order_down_read(&g->port->link.down) != NBLIB_UP)
-		return post_refused(g, word);
+	if (!nblib_can_post(g, word, (uint32_t)posted + 1, NBAR_POSTED_MAX))
+		return nblib_post_refused(g, word);
 	order_posted_write(&g->posted, posted + 1);
 	if (ticket)
 		*ticket = (uint32_t)(posted + 1);

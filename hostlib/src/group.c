@@ -50,7 +50,7 @@ static void completion_find(struct nbar_group *g)
 /* index: of the NIC, or of a share. */
 static void values_find(struct nbar_group *g, uint32_t value_max, uint32_t index)
 {
-	if (value_max == 0 || index >= NBAR_VALUE_GROUPS)
+	if (value_max == 0 || value_max > NBAR_VALUE_MAX || index >= NBAR_VALUE_GROUPS)
 		return;
 	g->values = g->port->page->value[index];
 	g->values_index = index;

@@ -220,8 +220,18 @@ void nblib_signal_drop(struct nbar_port *port, uint32_t cell);
  * aborted, or the word has a status other than OK, or the link is lost. */
 int nblib_group_failed(struct nbar_group *g, uint64_t word);
 
-/* The error of a barrier that cannot be posted: names the reason. */
+/* The errors of a barrier that cannot be posted, by a member and by a process of a team: name the
+ * reason. */
 int nblib_post_refused(struct nbar_group *g, uint64_t word);
+int nblib_procs_refused(struct nbar_group *g, uint64_t word);
+
+/* True if a member can post this barrier, at most `most` after the last complete one. */
+static inline bool nblib_can_post(const struct nbar_group *g, uint64_t word, uint32_t epoch,
+				  uint32_t most)
+{
+	return order_runs(&g->runs) && !g->attached && !(word >> 32) &&
+	       epoch - (uint32_t)word <= most && order_down_read(&g->port->link.down) == NBLIB_UP;
+}
 
 /* True if the group is aborted, or the word has a status other than OK. */
 static inline bool nblib_group_is_over(const struct nbar_group *g, uint64_t word)

@@ -33,7 +33,7 @@ static int group_refuses(struct nbar_group *g, uint32_t ticket)
 	    order_down_read(&g->port->link.down) == NBLIB_UP &&
 	    ticket - (uint32_t)word <= NBAR_POSTED_MAX)
 		return 0;
-	return nblib_post_refused(g, word);
+	return nblib_procs_refused(g, word);
 }
 
 /* The values of a barrier, and how to fold them. */
@@ -42,22 +42,23 @@ struct values {
 	void (*fold)(struct nbar_value *to, const struct nbar_value *from);
 };
 
-/* All values are there. If they differ in op, type or count, the barrier gets no value: so the
- * group fails, and all members learn it. */
+/* All values are there. If they differ in op, type or count, the barrier gets a value that no NIC
+ * takes: so the group fails, and all members learn it. */
 static void procs_combine(const struct nbar_process_team *procs, struct nbar_group *g,
 			  const struct values *v, uint32_t ticket)
 {
 	struct nbar_value sum = v->all[0];
+	bool alike = nblib_value_check(g, &sum) == 0;
 
-	if (nblib_value_check(g, &sum) != 0)
-		return;
-	for (uint32_t i = 1; i < procs->size; i++) {
+	for (uint32_t i = 1; i < procs->size && alike; i++) {
 		const struct nbar_value *one = &v->all[i];
 
-		if (one->op != sum.op || one->type != sum.type || one->count != sum.count)
-			return;
-		v->fold(&sum, one);
+		alike = one->op == sum.op && one->type == sum.type && one->count == sum.count;
+		if (alike)
+			v->fold(&sum, one);
 	}
+	if (!alike)
+		sum.op = 0;
 	nblib_value_put(g, ticket, &sum);
 }
 

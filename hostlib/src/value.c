@@ -69,8 +69,8 @@ int nbar_post_value(struct nbar_group *g, const struct nbar_value *value, uint32
 
 	if (err)
 		return err;
-	/* Also if the group cannot post: then nbar_post says so. */
-	if (epoch - (uint32_t)word > NBAR_VALUES_AHEAD)
+	/* A refused value is not in the page: another barrier would take it. */
+	if (!nblib_can_post(g, word, epoch, NBAR_VALUES_AHEAD))
 		return nblib_post_refused(g, word);
 	nblib_value_put(g, epoch, value);
 	return nbar_post(g, ticket);
@@ -81,6 +81,7 @@ int nbar_result(const struct nbar_group *g, uint32_t ticket, struct nbar_value *
 	uint64_t word = order_completion_read(&g->completion->word);
 	const struct nbar_value *from =
 		g->values && nblib_reached(word, ticket) ? value_place(g, ticket) : NULL;
+	struct nbar_value head = { 0 };
 	uint32_t length;
 
 	if (!from || !(from->op & NBAR_VALUE_RESULT) || from->epoch != ticket)
@@ -89,12 +90,16 @@ int nbar_result(const struct nbar_group *g, uint32_t ticket, struct nbar_value *
 			"barrier %u of the group has no result: it carried no value, is not "
 			"complete, or %u later ones were posted",
 			ticket, NBAR_VALUES_AHEAD);
-	out->op = from->op & (uint8_t)~NBAR_VALUE_RESULT;
-	out->type = from->type;
-	out->count = from->count;
-	out->epoch = 0;
-	length = length_of(out);
-	memcpy(&out->of, &from->of, length < NBAR_VALUE_MAX ? length : NBAR_VALUE_MAX);
+	head.op = from->op & (uint8_t)~NBAR_VALUE_RESULT;
+	head.type = from->type;
+	head.count = from->count;
+	length = length_of(&head);
+	if (length == 0 || length > NBAR_VALUE_MAX)
+		return nblib_fail(-EINVAL,
+				  "barrier %u of the group has no result: it has not been posted",
+				  ticket);
+	memcpy(out, &head, HEAD);
+	memcpy(&out->of, &from->of, length);
 	return 0;
 }
 

@@ -240,8 +240,9 @@ static unsigned dpdk_take_loopback(struct dpdk_wire *w, struct nbnic *nic, uint6
 {
 	unsigned n = 0;
 
-	for (uint32_t end = w->loop_tail; w->loop_head != end && n < most; n++) {
-		struct nbfw_token t = w->loop[w->loop_head++ % LOOP];
+	/* A place is free after its token, whose value lies there. */
+	for (uint32_t end = w->loop_tail; w->loop_head != end && n < most; n++, w->loop_head++) {
+		struct nbfw_token t = w->loop[w->loop_head % LOOP];
 
 		nbnic_receive(nic, &w->base.addr, &t, now);
 	}

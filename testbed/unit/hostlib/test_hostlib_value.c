@@ -146,6 +146,31 @@ static void values_that_differ_end_the_group(void **state)
 	cluster_end(&c);
 }
 
+/* A value that is refused is not taken by the next barrier. */
+static void a_refused_value_is_forgotten(void **state)
+{
+	struct nbar_group_attr attr = { .struct_size = sizeof(attr), .size = 2, .value_max = 16 };
+	struct nbar_value v = { .op = NBAR_SUM, .type = NBAR_DOUBLE, .count = 2 };
+	struct nbar_endpoint endpoint[2];
+	struct nbar_group *g[2];
+	struct nbar_port *port;
+
+	require_ok(nbar_open("n0", &port));
+	for (attr.rank = 0; attr.rank < 2; attr.rank++)
+		require_ok(nbar_group_open(port, &attr, &g[attr.rank], &endpoint[attr.rank]));
+	assert_int_equal(nbar_result(g[0], 0, &v), -EINVAL); /* no barrier has this ticket */
+	assert_int_equal(nbar_post_value(g[0], &v, NULL), -ENOTCONN);
+	for (uint32_t r = 0; r < 2; r++)
+		require_ok(nbar_group_connect(g[r], endpoint));
+	for (uint32_t r = 0; r < 2; r++)
+		require_ok(nbar_post(g[r], NULL));
+	for (uint32_t r = 0; r < 2; r++) {
+		require_ok(nbar_wait(g[r], 1, NBAR_FOREVER));
+		assert_int_equal(nbar_result(g[r], 1, &v), -EINVAL);
+	}
+	nbar_close(port);
+}
+
 /* --- processes of a host, as threads --------------------------------------------------------- */
 
 #define MATES 4u
@@ -234,6 +259,14 @@ static void mates_share_a_member(void **state)
 	for (uint32_t i = 1; i < MATES; i++)
 		nbar_close(port[i]);
 	cluster_end(&c);
+	/* No other host has a value that differs. */
+	start(&c, 1, 4);
+	require_ok(nbar_process_team_init(&procs, MATES));
+	for (uint32_t i = 0; i < MATES; i++)
+		require_ok(nbar_process_team_post_value(&procs, c.g[0], i, all, fold, &ticket));
+	assert_int_equal(nbar_process_team_wait(&procs, c.g[0], ticket, NULL, NBAR_FOREVER),
+			 -EBADMSG);
+	cluster_end(&c);
 }
 
 static void refused_groups(void **state)
@@ -264,4 +297,5 @@ static void refused_groups(void **state)
 }
 
 UNIT_MAIN(setup, teardown, UNIT(every_member_gets_the_result), UNIT(wrong_values_are_refused),
-	  UNIT(values_that_differ_end_the_group), UNIT(mates_share_a_member), UNIT(refused_groups))
+	  UNIT(values_that_differ_end_the_group), UNIT(a_refused_value_is_forgotten),
+	  UNIT(mates_share_a_member), UNIT(refused_groups))
