@@ -133,10 +133,17 @@ static bool is_timed(const struct nbmpi_comm *c)
 /* The result of an allreduce that is complete; then the communicator may leave its NICs. */
 static int take_result(struct nbmpi_comm *c, uint32_t ticket)
 {
-	int rc = nbar_result(c->group, ticket, c->value);
+	struct nbar_value result = { 0 };
+	int rc = nbar_result(c->group, ticket, &result);
 
-	if (rc == 0)
+	/* Other processes can write the page, too. */
+	if (rc == 0 && (result.op != c->value->op || result.type != c->value->type ||
+			result.count != c->value->count))
+		rc = -EPROTO;
+	if (rc == 0) {
+		*c->value = result;
 		return 0;
+	}
 	pthread_mutex_lock(&c->lock);
 	rc = nbmpi_fail(c, rc);
 	pthread_mutex_unlock(&c->lock);

@@ -34,6 +34,7 @@ void nbmpi_config_init(struct nbmpi_config *out)
 {
 	*out = (struct nbmpi_config){
 		.enable = true,
+		.allreduce = true,
 		.alg = "auto",
 		.min_hosts = 1,
 		.wait = NBMPI_WAIT_AUTO,
@@ -119,15 +120,17 @@ static bool text_of(const char *name, char *out, size_t size)
 
 void nbmpi_config_env(struct nbmpi_config *out)
 {
-	unsigned long enable, min_hosts, verbose;
+	unsigned long enable, allreduce, min_hosts, verbose;
 	const char *wait = variable("NBAR_MPI_WAIT"), *where = variable("NBAR_MPI_WHERE");
 	bool good;
 
 	nbmpi_config_init(out);
 	enable = out->enable;
+	allreduce = out->allreduce;
 	min_hosts = out->min_hosts;
 	verbose = (unsigned long)out->verbose;
 	good = config_number("NBAR_MPI_ENABLE", 1, &enable);
+	good &= config_number("NBAR_MPI_ALLREDUCE", 1, &allreduce);
 	good &= config_number("NBAR_MPI_MIN_HOSTS", NBAR_SIZE_MAX, &min_hosts);
 	good &= config_number("NBAR_MPI_VERBOSE", 9, &verbose);
 	good &= text_of("NBAR_MPI_ALG", out->alg, sizeof(out->alg));
@@ -137,6 +140,7 @@ void nbmpi_config_env(struct nbmpi_config *out)
 	if (!good)
 		nbmpi_say("all barriers are left to MPI until that is put right");
 	out->enable = good && enable;
+	out->allreduce = allreduce;
 	out->min_hosts = (uint32_t)min_hosts;
 	out->verbose = (int)verbose;
 }

@@ -31,7 +31,7 @@ enum nbmpi_where {
 };
 
 struct nbmpi_config {
-	bool enable;
+	bool enable, allreduce;
 	enum nbmpi_where where;
 	char alg[256];      /* a name that NICs know, or "tuned:FILE" */
 	uint32_t min_hosts; /* communicators over fewer hosts use the MPI's own barrier */
@@ -44,8 +44,8 @@ struct nbmpi_config {
 /* The defaults. */
 void nbmpi_config_init(struct nbmpi_config *out);
 
-/* Reads NBAR_MPI_ENABLE, _ALG, _MIN_HOSTS, _WAIT, _WHERE, _NIC and _VERBOSE. An invalid value
- * causes a message on stderr, and turns enable off. */
+/* Reads NBAR_MPI_ENABLE, _ALLREDUCE, _ALG, _MIN_HOSTS, _WAIT, _WHERE, _NIC and _VERBOSE. An
+ * invalid value causes a message on stderr, and turns enable off. */
 void nbmpi_config_env(struct nbmpi_config *out);
 
 /* Prints one line, "nbar: " and the text, to stderr. It is one write, so that lines of different

@@ -3,14 +3,13 @@
  * fold.c - folds the values of the ranks of a host, with the same bits as NICs do.
  *
  * Called by the rank that arrives last. Not by MPI_Reduce_local: some MPIs compare unsigned numbers
- * as signed ones, or saturate sums.
+ * as signed ones, or saturate sums. The program's rounding and traps do not matter here.
  */
+#include <fenv.h>
 #include <math.h>
 #include <string.h>
 
 #include "comm_internal.h"
-
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "as the elements of a value");
 
 enum order { UNSIGNED, SIGNED, REAL };
 
@@ -56,20 +55,19 @@ static double real_of(uint64_t bits, uint32_t size)
 /* Every result that is not a number has the same bits. */
 static uint64_t real_bits(double d, uint32_t size)
 {
-	float f = (float)(isnan(d) ? (double)NAN : d);
 	uint64_t bits = 0;
+	float f;
 
 	d = isnan(d) ? (double)NAN : d;
+	f = size == sizeof(f) ? (float)d : 0;
 	memcpy(&bits, size == sizeof(f) ? (const void *)&f : &d, size);
 	return bits;
 }
 
 static uint64_t element_fold(uint8_t op, uint64_t a, uint64_t b, uint32_t size, enum order order)
 {
-	double sum = order == REAL ? real_of(a, size) + real_of(b, size) : 0;
-
 	if (order == REAL && (op == NBAR_SUM || isnan(real_of(a, size)) || isnan(real_of(b, size))))
-		return real_bits(sum, size);
+		return real_bits(real_of(a, size) + real_of(b, size), size);
 	switch ((enum nbar_value_op)op) {
 	case NBAR_SUM:
 		return a + b;
@@ -127,7 +125,12 @@ void nbmpi_fold(struct nbar_value *to, const struct nbar_value *from)
 	};
 	const uint32_t element = size[to->type].element, number = size[to->type].number;
 	const enum order order = order_of(to->type);
+	fenv_t env;
 
+	if (order == REAL) {
+		fegetenv(&env);
+		fesetenv(FE_DFL_ENV);
+	}
 	for (uint32_t i = 0; i < to->count; i++) {
 		uint8_t *a = to->of.byte + i * element;
 		const uint8_t *b = from->of.byte + i * element;
@@ -142,4 +145,6 @@ void nbmpi_fold(struct nbar_value *to, const struct nbar_value *from)
 				      order);
 		memcpy(a, &folded, element);
 	}
+	if (order == REAL)
+		fesetenv(&env);
 }

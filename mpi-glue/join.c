@@ -395,8 +395,12 @@ int nbmpi_set_up(struct nbmpi_comm *c)
 	if (rc == 0 && !s.pays)
 		return 0;
 	c->path = rc == 0 && c->why == NBMPI_WHY_none ? NBMPI_OFFLOADED : NBMPI_PLAIN;
-	if (c->path == NBMPI_PLAIN)
+	if (c->path == NBMPI_PLAIN) {
+		pthread_mutex_lock(&c->lock);
+		c->posted = c->wanted; /* of the trial: nothing waits for room at the NIC */
 		nbmpi_leave(c);
+		pthread_mutex_unlock(&c->lock);
+	}
 	if (rc == 0) {
 		nbmpi_log_path(c, s.cause);
 		return 0;

@@ -34,7 +34,7 @@ MPICH_OBJ := $(patsubst %,$(BUILD)/mpich/mpi-glue/%.o,mpi_value pmpi pmpi_exchan
 $(BUILD)/libnbar-mpi-mpich.so: $(MPICH_OBJ) $(GLUE_OBJ) $(BUILD)/libnbar.a mpi-glue/pmpi.map
 	$(call say,LD,$@)
 	$(Q)$(CC) -shared $(ALL_LDFLAGS) -Wl,-z,now,-soname,$(@F) -Wl,--version-script=mpi-glue/pmpi.map \
-		$(filter %.o,$^) $(filter %.a,$^) -o $@ $(MPICH_LIBS) -lpthread -ldl
+		$(filter %.o,$^) $(filter %.a,$^) -o $@ $(MPICH_LIBS) -lm -lpthread -ldl
 
 # The component. Open MPI's own names are there when it loads it.
 OMPI_SRC := $(wildcard mpi-glue/ompi/*.c)
@@ -44,7 +44,7 @@ $(COMPONENT): $(OMPI_OBJ) $(GLUE_OBJ) $(BUILD)/libnbar.a mpi-glue/ompi/coll_nbar
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -shared $(ALL_LDFLAGS) -Wl,-z,now,--version-script=mpi-glue/ompi/coll_nbar.map \
-		$(filter %.o,$^) $(filter %.a,$^) -o $@ $(OPENMPI_LIBS) -lopen-pal -lpthread
+		$(filter %.o,$^) $(filter %.a,$^) -o $@ $(OPENMPI_LIBS) -lopen-pal -lm -lpthread
 
 # Some packages of Open MPI (Debian 13) lack headers of its own that a component needs.
 HAVE_OMPI := $(if $(HAVE_OPENMPI),$(shell $(CC) -std=c11 $(CFLAGS_ompi) -fsyntax-only -x c \

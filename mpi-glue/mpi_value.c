@@ -90,11 +90,32 @@ static const struct {
 	{ MPI_INTEGER1, NUMBERS | BITS, false },
 };
 
-static const uint8_t element[] = {
-#define SIZE(name, number, class, size, ...) [number] = size,
-	NBAR_VALUE_TYPES(SIZE)
-#undef SIZE
+/* Bytes from one element to the next, and those that the MPI's type has: a pair may end in padding,
+ * which belongs to the program. */
+static const struct {
+	uint8_t size, used;
+} element[] = {
+#define SIZES(name, number, class, size, ofnumber) \
+	[number] = { size, (class) == 'L' ? (ofnumber) + 4 : (size) },
+	NBAR_VALUE_TYPES(SIZES)
+#undef SIZES
 };
+_Static_assert(sizeof(struct {
+		       double number;
+		       int index;
+	       }) == 16,
+	       "an element of MPI_DOUBLE_INT");
+
+static void copy(uint8_t *to, const uint8_t *from, const struct nbar_value *v)
+{
+	const uint32_t size = element[v->type].size, used = element[v->type].used;
+
+	if (used == size)
+		memcpy(to, from, (size_t)v->count * size);
+	else
+		for (uint32_t i = 0; i < v->count; i++)
+			memcpy(to + i * size, from + i * size, used);
+}
 
 static uint8_t number_of_fortran(MPI_Datatype type, uint8_t *classes)
 {
@@ -141,6 +162,21 @@ static uint8_t canonical(uint8_t op, uint8_t type)
 		       : type;
 }
 
+/* Extensions that an MPI may have. */
+extern int MPIX_Query_cuda_support(void) __attribute__((weak));
+extern int MPIX_Query_rocm_support(void) __attribute__((weak));
+extern int MPIX_Query_hip_support(void) __attribute__((weak));
+extern int MPIX_Query_ze_support(void) __attribute__((weak));
+
+bool nbmpi_value_is_of_host(void)
+{
+	return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ &&
+	       !(MPIX_Query_cuda_support && MPIX_Query_cuda_support()) &&
+	       !(MPIX_Query_rocm_support && MPIX_Query_rocm_support()) &&
+	       !(MPIX_Query_hip_support && MPIX_Query_hip_support()) &&
+	       !(MPIX_Query_ze_support && MPIX_Query_ze_support());
+}
+
 bool nbmpi_value_take(struct nbar_value *v, const void *in, const void *out, size_t count,
 		      MPI_Datatype type, MPI_Op op)
 {
@@ -156,16 +192,16 @@ bool nbmpi_value_take(struct nbar_value *v, const void *in, const void *out, siz
 	number = number_of_type(type, &classes);
 	if (number == 0 || !(classes & ops[i].classes) ||
 	    (ops[i].number == NBAR_PROD && is_real(number)) ||
-	    count * element[number] > NBAR_VALUE_MAX)
+	    count * element[number].size > NBAR_VALUE_MAX)
 		return false;
 	*v = (struct nbar_value){ .op = ops[i].number,
 				  .type = canonical(ops[i].number, number),
 				  .count = (uint16_t)count };
-	memcpy(v->of.byte, in == MPI_IN_PLACE ? out : in, count * element[number]);
+	copy(v->of.byte, in == MPI_IN_PLACE ? out : in, v);
 	return true;
 }
 
 void nbmpi_value_give(const struct nbar_value *v, void *out)
 {
-	memcpy(out, v->of.byte, (size_t)v->count * element[v->type]);
+	copy(out, v->of.byte, v);
 }

@@ -11,6 +11,10 @@
 
 #include "nbar_abi.h"
 
+/* False: operands may be in the memory of a GPU, or are big-endian, so the MPI runs all
+ * allreduces. */
+bool nbmpi_value_is_of_host(void);
+
 /*
  * Takes the operands of an allreduce. False: the MPI must run it. Decides by op, kind and size of
  * the type, and count: they are the same on all ranks. And by errors of this rank, which the MPI

@@ -128,7 +128,8 @@ void nbmpi_node_self(const struct nbmpi_config *config, uint32_t rank, struct nb
 {
 	const uint64_t seed[2] = { FNV_BEGIN, FNV_OTHER };
 	const uint32_t terms[] = {
-		NBMPI_VERSION, NBAR_ABI_VERSION, config->enable, config->min_hosts, config->where,
+		NBMPI_VERSION, NBAR_ABI_VERSION,  config->enable,
+		config->where, config->min_hosts, config->allreduce,
 	};
 
 	for (int i = 0; i < 2; i++) {

@@ -335,7 +335,7 @@ int MPI_Allreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_O
 	struct nbmpi_comm *c;
 	int rc;
 
-	if (!world.ready || comm == MPI_COMM_NULL || count <= 0 ||
+	if (!world.ready || comm == MPI_COMM_NULL || count <= 0 || !start.config.allreduce ||
 	    !nbmpi_value_take(&value, in, out, (size_t)count, type, op) ||
 	    by_mpi(comm, NBMPI_ALLREDUCES))
 		return PMPI_Allreduce(in, out, count, type, op, comm);
@@ -431,6 +431,7 @@ static int tag_bits(void)
 static void pmpi_configure(void)
 {
 	nbmpi_config_env(&start.config);
+	start.config.allreduce &= nbmpi_value_is_of_host();
 	nbmpi_config_pin(&start.config);
 }
 

@@ -15,7 +15,7 @@
 
 struct mca_coll_nbar_component_t {
 	mca_coll_base_component_t super;
-	bool enable;
+	bool enable, allreduce;
 	int priority, min_nodes, verbose;
 	char *algorithm, *wait, *where, *nic;
 };

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "mpi_value.h"
+
 static int component_register(void);
 static int component_open(void);
 static int component_close(void);
@@ -93,6 +95,7 @@ static void register_counters(void)
 
 static int component_register(void)
 {
+	SELF.allreduce = true;
 	SELF.priority = 95;
 	SELF.min_nodes = 1;
 	SELF.algorithm = "auto";
@@ -101,6 +104,8 @@ static int component_register(void)
 	SELF.nic = "";
 	param("enable", "Run barriers by NIC where it can be done (default: 0)",
 	      MCA_BASE_VAR_TYPE_BOOL, &SELF.enable);
+	param("allreduce", "Run small allreduces by NIC, too (default: 1)", MCA_BASE_VAR_TYPE_BOOL,
+	      &SELF.allreduce);
 	param("priority", "Priority among the collective components (default: 95)",
 	      MCA_BASE_VAR_TYPE_INT, &SELF.priority);
 	param("algorithm",
@@ -128,6 +133,8 @@ static int component_register(void)
 /* False, and a line on stderr: a parameter is invalid. */
 static bool read_params(void)
 {
+	SELF.allreduce &= nbmpi_value_is_of_host();
+	config.allreduce = SELF.allreduce;
 	config.min_hosts = SELF.min_nodes > 0 ? (uint32_t)SELF.min_nodes : 0;
 	config.verbose = SELF.verbose;
 	if (!nbmpi_wait_read("coll_nbar_wait", SELF.wait, &config.wait) ||

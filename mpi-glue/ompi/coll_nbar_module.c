@@ -465,7 +465,8 @@ mca_coll_base_module_t *coll_nbar_comm_query(ompi_communicator_t *comm, int *pri
 	module->super.coll_module_enable = module_enable;
 	module->super.coll_barrier = module_barrier;
 	module->super.coll_ibarrier = module_ibarrier;
-	module->super.coll_allreduce = module_allreduce;
+	if (mca_coll_nbar_component.allreduce)
+		module->super.coll_allreduce = module_allreduce;
 	*priority = mca_coll_nbar_component.priority;
 	return &module->super;
 }

@@ -311,14 +311,16 @@ static bool same_everywhere(const unsigned char *at, int bytes, MPI_Comm comm)
 /* by_nic: the ranks must get the same bits, which MPI only recommends. */
 static void one_allreduce(const struct one *one, MPI_Comm comm, bool by_nic, uint64_t step)
 {
-	static unsigned char in[BYTES], out[BYTES + 8], all[BYTES * RANKS];
+	static unsigned char in[BYTES], out[BYTES + 8], before[BYTES], all[BYTES * RANKS];
 	MPI_Datatype type = own_random(2) ? one->type->a : one->type->b;
 	int bytes = one->count * one->type->size, rc;
 
 	fill(one, in);
 	memset(out, 0xa5, sizeof(out));
+	memset(before, 0xa5, sizeof(before));
 	if (own_random(3) == 0) {
 		memcpy(out, in, (size_t)bytes);
+		memcpy(before, in, (size_t)bytes);
 		rc = MPI_Allreduce(MPI_IN_PLACE, out, one->count, type, one->op, comm);
 	} else {
 		rc = MPI_Allreduce(in, out, one->count, type, one->op, comm);
@@ -331,8 +333,11 @@ static void one_allreduce(const struct one *one, MPI_Comm comm, bool by_nic, uin
 			    "a wrong result at step", step);
 	for (int i = 0; i < 8; i++)
 		oracle_want(out[bytes + i] == 0xa5, "wrote too much at step", step);
-	for (int i = 0; i < one->count && one->type->size == 16; i++)
-		memset(out + 16 * i + 12, 0, 4); /* padding */
+	for (int i = 0; i < one->count && one->type->size == 16; i++) {
+		oracle_want(memcmp(out + 16 * i + 12, before + 16 * i + 12, 4) == 0 || !by_nic,
+			    "wrote to padding at step", step);
+		memset(out + 16 * i + 12, 0, 4);
+	}
 	oracle_want(same_everywhere(out, bytes, comm) || !by_nic, "ranks have other bits at step",
 		    step);
 }

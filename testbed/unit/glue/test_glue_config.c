@@ -36,8 +36,9 @@ void *__wrap_dlopen(const char *name, int flags)
 }
 
 static const char *const variables[] = {
-	"NBAR_MPI_ENABLE", "NBAR_MPI_MIN_HOSTS", "NBAR_MPI_VERBOSE", "NBAR_MPI_ALG",
-	"NBAR_MPI_NIC",    "NBAR_MPI_WAIT",      "NBAR_MPI_WHERE",   "NBAR_NIC",
+	"NBAR_MPI_ENABLE",  "NBAR_MPI_ALLREDUCE", "NBAR_MPI_MIN_HOSTS",
+	"NBAR_MPI_VERBOSE", "NBAR_MPI_ALG",       "NBAR_MPI_NIC",
+	"NBAR_MPI_WAIT",    "NBAR_MPI_WHERE",     "NBAR_NIC",
 };
 
 static int clean(void **state)
@@ -52,6 +53,7 @@ static int clean(void **state)
 static void is_default(const struct nbmpi_config *config)
 {
 	assert_true(config->enable);
+	assert_true(config->allreduce);
 	assert_int_equal(config->where, NBMPI_WHERE_AUTO);
 	assert_string_equal(config->alg, "auto");
 	assert_int_equal(config->min_hosts, 1);
@@ -91,6 +93,7 @@ static void all_are_read(void **state)
 	struct nbmpi_config config;
 
 	setenv("NBAR_MPI_ENABLE", "0", 1);
+	setenv("NBAR_MPI_ALLREDUCE", "0", 1);
 	setenv("NBAR_MPI_MIN_HOSTS", "17", 1);
 	setenv("NBAR_MPI_VERBOSE", "2", 1);
 	setenv("NBAR_MPI_ALG", "tuned:/etc/profile.json", 1);
@@ -99,6 +102,7 @@ static void all_are_read(void **state)
 	setenv("NBAR_MPI_WHERE", "host", 1);
 	assert_string_equal(read_env(&config), "");
 	assert_false(config.enable);
+	assert_false(config.allreduce);
 	assert_int_equal(config.min_hosts, 17);
 	assert_int_equal(config.verbose, 2);
 	assert_string_equal(config.alg, "tuned:/etc/profile.json");
@@ -125,6 +129,7 @@ static void each_value_is_checked(void **state)
 		{ "NBAR_MPI_ENABLE", "-0", "\"-0\"" },
 		{ "NBAR_MPI_ENABLE", " 1", "\" 1\"" },
 		{ "NBAR_MPI_ENABLE", ":", "\":\"" },
+		{ "NBAR_MPI_ALLREDUCE", "2", "from 0 to 1\n" },
 		{ "NBAR_MPI_MIN_HOSTS", "0", NULL },
 		{ "NBAR_MPI_MIN_HOSTS", "9", NULL },
 		{ "NBAR_MPI_MIN_HOSTS", "1048576", NULL },

@@ -272,6 +272,9 @@ static void terms_are_settings(void **state)
 	config.enable = false;
 	assert_int_not_equal(self(0).terms, first);
 	usual(state);
+	config.allreduce = false;
+	assert_int_not_equal(self(0).terms, first);
+	usual(state);
 	config.min_hosts = 2;
 	assert_int_not_equal(self(0).terms, first);
 	usual(state);
