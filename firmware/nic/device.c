@@ -129,7 +129,7 @@ int nbnic_device_init(struct nbnic_device *d, const char *name, struct wire_base
 
 	__builtin_memset(d, 0, sizeof(*d));
 	nic_config.linger_bytes = bytes / 4;
-	if (NBNIC_LEND && wire->ops->lend)
+	if (NBNIC_LEND && wire->ops->lend && !wire->auth)
 		nic_config.patience = LEND_PATIENCE;
 	d->wire = wire;
 	d->platform = platform;

@@ -106,6 +106,13 @@ uint32_t nbnic_device_scans(const struct nbnic_device *d);
 /* Pass: true if the wire runs the barriers of all groups: nothing waits for the next pass. */
 bool nbnic_device_lends_all(const struct nbnic_device *d);
 
+/* The next pass looks at lent groups whose host waits. */
+static inline void nbnic_device_look(struct nbnic_device *d)
+{
+	if (d->nlent)
+		d->next_tick = 0;
+}
+
 /* Pass: fails all groups with NIC_DOWN, and no longer reads doorbells. Peers may still send PULLs
  * for a while: run passes until nbnic_device_next returns UINT64_MAX, or for a limited time. */
 void nbnic_device_stop(struct nbnic_device *d, uint64_t now);

@@ -121,9 +121,8 @@ bool nbnic_lend_look(struct nbnic_device *d, struct nbnic_port *p, uint64_t now)
 {
 	bool any = false;
 
-	/* Of many cells, those that the next scan begins with: it goes on with each pass. */
 	for (uint32_t i = 0; i < p->nlive && i < NBNIC_SCAN_CELLS; i++) {
-		uint32_t at = p->live[(p->scan_at + i) % p->nlive];
+		uint32_t at = p->live[p->look_at++ % p->nlive];
 
 		if (p->cell[at].lent && !nbnic_page_is_seen(p, at) &&
 		    nbnic_page_is_waiting(p, at)) {

@@ -34,7 +34,8 @@ struct nbnic_port {
 	uint32_t number, pid, uid;
 	uint32_t open_index; /* in open[] of the device */
 	uint32_t nlive;      /* cells that have a group: live[0 .. nlive) */
-	uint32_t scan_at;    /* index in live[] where the next scan begins */
+	uint32_t scan_at;    /* index in live[] where the next scan begins, ... */
+	uint32_t look_at;    /* ... and the next look at lent groups */
 	uint32_t nsignal;    /* "signal" groups: without one, the send ring is not read */
 	uint32_t sends_taken;
 	uint32_t recvs_given, recvs_taken;

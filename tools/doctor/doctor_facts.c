@@ -89,7 +89,7 @@ static void on_huge(struct doctor_facts *f, const char *name)
 static void on_link(struct doctor_facts *f, const char *name)
 {
 	struct doctor_link *l = &f->link[f->nlink];
-	char path[PATH_MAX], state[32], target[PATH_MAX];
+	char path[PATH_MAX], state[32], target[PATH_MAX], cpus[4096];
 	ssize_t n;
 
 	if (f->nlink == DOCTOR_LINKS_MAX || strcmp(name, "lo") == 0)
@@ -102,8 +102,8 @@ static void on_link(struct doctor_facts *f, const char *name)
 	facts_path_of(f, path, "/sys/class/net/%s/mtu", name);
 	l->mtu = (uint32_t)facts_read_number(path);
 	facts_path_of(f, path, "/sys/class/net/%s/queues/rx-0/rps_cpus", name);
-	read_line(path, state, sizeof(state));
-	l->rps = state[strspn(state, "0,")] != '\0';
+	read_line(path, cpus, sizeof(cpus));
+	l->rps = cpus[strspn(cpus, "0,")] != '\0';
 	facts_path_of(f, path, "/sys/class/net/%s/device/driver", name);
 	n = readlink(path, target, sizeof(target) - 1);
 	target[n < 0 ? 0 : n] = '\0';

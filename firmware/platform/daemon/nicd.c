@@ -321,8 +321,12 @@ static bool sleep_now(struct nicd *d, uint64_t now, uint64_t idle_ns)
 			.tv_nsec = (long)((until - now) % UINT64_C(1000000000)),
 		};
 
-		if (ppoll(d->wake, 1 + d->nnic, &t, NULL) > 0 && d->wake[0].revents)
+		if (ppoll(d->wake, 1 + d->nnic, &t, NULL) > 0 && d->wake[0].revents) {
 			(void)!read(d->mailbox.bell, &bells, sizeof(bells));
+			/* Hosts also kick if a wire did not get their post. */
+			for (uint32_t i = 0; i < d->nnic; i++)
+				nbnic_device_look(&d->nic[i]->device);
+		}
 	}
 	ask_kicks(d, false);
 	return work;

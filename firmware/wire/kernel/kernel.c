@@ -8,6 +8,7 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/filter.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
@@ -18,7 +19,6 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -43,7 +43,7 @@ struct kernel_port {
 
 struct kernel_wire {
 	struct wire_base base;
-	int fd, epoll, name; /* name: a socket that no second daemon of this interface can have */
+	int fd, epoll;
 	uint32_t ifindex;
 	uint8_t mac[ETH_ALEN];
 	struct bpf_object *object;
@@ -120,31 +120,42 @@ static int programs_load(struct kernel_wire *w, const char *nic)
 		w->link[i] = bpf_link_create(fd, (int)w->ifindex,
 					     (enum bpf_attach_type)(FROM_TCX_IN + i), NULL);
 		if (w->link[i] < 0) {
+			rc = -errno;
 			log_error(
 				"nic %s: cannot attach a program to its interface: %s; wire kernel "
 				"needs Linux 6.6 or later (tcx), and CAP_NET_ADMIN",
-				nic, strerror(errno));
-			return -errno;
+				nic, strerror(-rc));
+			return rc;
 		}
 	}
-	return w->wanted && w->heard && w->rung ? 0 : -ENOMEM;
+	if (w->wanted && w->heard && w->rung)
+		return 0;
+	log_error("nic %s: cannot map what it shares with its programs: %s; look at the memory "
+		  "that the daemon may have",
+		  nic, strerror(errno));
+	return -ENOMEM;
 }
 
-/* Sockets of the abstract namespace belong to a network namespace, as interfaces do. */
-static int interface_take(struct kernel_wire *w, const char *nic, const char *dev)
+/* Only one packet socket of the interface can be in a group of one. No user without CAP_NET_RAW can
+ * take its place. */
+static int interface_take(const struct kernel_wire *w, const char *nic, const char *dev)
 {
-	struct sockaddr_un name = { .sun_family = AF_UNIX };
-	int n = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "nbar-kernel-%u",
-			 w->ifindex);
+	const struct fanout_args one = { .id = (uint16_t)w->ifindex,
+					 .type_flags = PACKET_FANOUT_HASH,
+					 .max_num_members = 1 };
+	int rc;
 
-	w->name = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (w->name >= 0 &&
-	    bind(w->name, (struct sockaddr *)&name,
-		 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)) == 0)
+	if (setsockopt(w->fd, SOL_PACKET, PACKET_FANOUT, &one, sizeof(one)) == 0)
 		return 0;
-	log_error("nic %s: another NIC has interface %s already: %s; each needs its own", nic, dev,
-		  strerror(errno));
-	return -EBUSY;
+	rc = errno == ENOSPC ? -EBUSY : -errno;
+	if (rc == -EBUSY)
+		log_error("nic %s: another NIC has interface %s already; each needs its own", nic,
+			  dev);
+	else
+		log_error("nic %s: cannot take interface %s: %s; look whether it is up, and "
+			  "whether a program uses fanout group %u",
+			  nic, dev, strerror(-rc), one.id);
+	return rc;
 }
 
 static int interface_open(struct kernel_wire *w, const char *nic, const char *dev)
@@ -159,9 +170,6 @@ static int interface_open(struct kernel_wire *w, const char *nic, const char *de
 			  dev ? "; there is none of name " : "", dev ? dev : "");
 		return -ENODEV;
 	}
-	rc = interface_take(w, nic, dev);
-	if (rc < 0)
-		return rc;
 	at.sll_ifindex = (int)w->ifindex;
 	snprintf(hw.ifr_name, sizeof(hw.ifr_name), "%s", dev);
 	w->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -173,6 +181,9 @@ static int interface_open(struct kernel_wire *w, const char *nic, const char *de
 			  nic, dev, strerror(-rc));
 		return rc;
 	}
+	rc = interface_take(w, nic, dev);
+	if (rc < 0)
+		return rc;
 	memcpy(w->mac, hw.ifr_hwaddr.sa_data, sizeof(w->mac));
 	memcpy(w->base.addr.byte, w->mac, sizeof(w->mac));
 	snprintf(w->base.text, sizeof(w->base.text), "%.40s %02x:%02x:%02x:%02x:%02x:%02x", dev,
@@ -186,7 +197,6 @@ static void kernel_forked(struct wire_base *base)
 
 	close(w->fd);
 	close(w->epoll);
-	close(w->name);
 	close(w->link[0]);
 	close(w->link[1]);
 }
@@ -206,7 +216,7 @@ static int kernel_open(const char *nic, wire_option *option, void *args, struct 
 
 	if (!w)
 		return -ENOMEM;
-	w->fd = w->epoll = w->name = w->link[0] = w->link[1] = -1;
+	w->fd = w->epoll = w->link[0] = w->link[1] = -1;
 	rc = interface_open(w, nic, option(args, "dev"));
 	if (rc == 0)
 		rc = programs_load(w, nic);
@@ -246,8 +256,10 @@ static unsigned bell_hear(struct kernel_wire *w, struct nbnic *nic, uint64_t now
 
 	if (rung == *w->heard)
 		return 0;
-	/* Before the words are read: the programs set a word before they ring. */
+	/* Before the words are read: the programs set a word before they ring. Either this sees the
+	 * word, or a program that found the ring full sees this. */
 	__atomic_store_n(w->heard, rung, __ATOMIC_RELEASE);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	for (uint32_t i = 0; i < KERNEL_GROUPS && i < nic->high; i++)
 		if (__atomic_load_n(&w->wanted[i], __ATOMIC_RELAXED))
 			nbnic_lend_wanted(nic, i,
@@ -334,13 +346,11 @@ static void kernel_show(const struct wire_base *base, const struct nbnic_addr *a
 /* --- groups ---------------------------------------------------------------------------------- */
 
 /* Writes all that the programs need of a group, but its state. */
-static bool group_describe(struct kernel_wire *w, const struct nbnic_group *g, uint32_t index,
-			   uint64_t first_ns)
+static bool group_describe(struct kernel_wire *w, const struct nbnic_group *g, uint32_t index)
 {
 	const struct nbar_plan *p = g->plan;
 	uint64_t cell = (uint64_t)g->port << 32 | g->cell;
 	struct kernel_group k = {
-		.first_ns = first_ns,
 		.cookie = g->cookie,
 		.handle = g->handle,
 		.port = g->port,
@@ -397,6 +407,7 @@ static bool kernel_lend(struct wire_base *base, const struct nbnic_group *g,
 	struct kernel_hand h = {
 		.index = index,
 		.lend = 1,
+		.first_ns = how->first_ns,
 		.left_ns = how->left_ns,
 		.sleeper = how->sleeper,
 	};
@@ -405,7 +416,7 @@ static bool kernel_lend(struct wire_base *base, const struct nbnic_group *g,
 	    g->plan->nstep > NBFW_FIXED_STEPS || g->plan->nsend > NBFW_FIXED_SENDS ||
 	    g->plan->nrecv > NBFW_FIXED_SLOTS || g->plan->nrecv == 0)
 		return false;
-	if (w->handle[index] != g->handle && !group_describe(w, g, index, how->first_ns))
+	if (w->handle[index] != g->handle && !group_describe(w, g, index))
 		return false;
 	memcpy(h.state, g->state, nbfw_state_size(g->plan));
 	return hand(w, &h);
@@ -424,7 +435,9 @@ static bool kernel_take(struct wire_base *base, struct nbnic_group *g, struct wi
 			  "needs CAP_BPF and memory",
 			  base->text, h.index, strerror(errno));
 		w->handle[h.index] = 0;
-		bpf_map_update_elem(w->groups, &h.index, &none, 0);
+		if (bpf_map_update_elem(w->groups, &h.index, &none, BPF_F_LOCK) < 0)
+			log_error("%s: group %u stays in the kernel: %s; restart the daemon",
+				  base->text, h.index, strerror(errno));
 		return false;
 	}
 	memcpy(g->state, h.state, nbfw_state_size(g->plan));
@@ -436,13 +449,16 @@ _Static_assert(sizeof(struct kernel_counts) == sizeof(struct wire_counts), "the 
 /* --- ports ----------------------------------------------------------------------------------- */
 
 /* A socket whose packets have the mark, to a group that needs neither a route nor a neighbour. The
- * program takes them. A host without CAP_NET_RAW can change neither mark nor interface. */
+ * program takes them. A host without CAP_NET_RAW cannot change the mark, and it receives nothing.
+ * It can name another interface, as with a socket of its own (IP_PKTINFO). */
 static int start_socket(const struct kernel_wire *w, uint64_t *cookie)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET,
 				  .sin_port = htons(KERNEL_UDP_PORT),
 				  .sin_addr.s_addr = htonl(KERNEL_UDP_TO) };
 	socklen_t size = sizeof(*cookie);
+	struct sock_filter none = BPF_STMT(BPF_RET | BPF_K, 0);
+	const struct sock_fprog drop = { 1, &none };
 	const int no = 0, yes = 1, mark = KERNEL_MARK, by = (int)w->ifindex;
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
@@ -450,6 +466,8 @@ static int start_socket(const struct kernel_wire *w, uint64_t *cookie)
 	    setsockopt(fd, SOL_SOCKET, SO_MARK, &mark, sizeof(mark)) == 0 &&
 	    setsockopt(fd, IPPROTO_IP, IP_MULTICAST_LOOP, &no, sizeof(no)) == 0 &&
 	    setsockopt(fd, SOL_SOCKET, SO_NO_CHECK, &yes, sizeof(yes)) == 0 &&
+	    setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &drop, sizeof(drop)) == 0 &&
+	    setsockopt(fd, SOL_SOCKET, SO_LOCK_FILTER, &yes, sizeof(yes)) == 0 &&
 	    connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0 &&
 	    getsockopt(fd, SOL_SOCKET, SO_COOKIE, cookie, &size) == 0)
 		return fd;
@@ -490,8 +508,9 @@ static struct nbar_completion *kernel_port_begin(struct wire_base *base, uint32_
 		return p->completion;
 	log_error(
 		"port %u: its barriers run in the daemon, not in the kernel: %s; the daemon must keep "
-		"CAP_BPF",
+		"CAP_BPF and CAP_NET_ADMIN",
 		port, strerror(errno));
+	bpf_map_delete_elem(w->pages, &port);
 	if (p->completion)
 		munmap(p->completion, COMPLETIONS);
 	close(p->map);

@@ -62,7 +62,7 @@ struct kernel_hand {
 	uint8_t ether[16];
 	uint32_t index;
 	uint32_t lend; /* 1: takes `state`; 0: gives it back */
-	uint64_t left_ns;
+	uint64_t first_ns, left_ns;
 	uint32_t sleeper;
 	struct kernel_counts counts;
 	_Alignas(8) uint8_t state[KERNEL_STATE_SIZE];

@@ -110,8 +110,10 @@ static __always_inline void ring(void)
 {
 	uint32_t one = 1;
 
-	/* Full: the daemon has not read what came before, and will be awake. */
-	bpf_ringbuf_output(&bell, &one, sizeof(one), BPF_RB_FORCE_WAKEUP);
+	/* Full: the daemon has not read what came before, and will be awake. The lock of the first
+	 * try orders the second look behind the caller's word. */
+	if (bpf_ringbuf_output(&bell, &one, sizeof(one), BPF_RB_FORCE_WAKEUP) != 0)
+		bpf_ringbuf_output(&bell, &one, sizeof(one), BPF_RB_FORCE_WAKEUP);
 }
 
 static __always_inline void want(uint32_t index, uint64_t why)
@@ -293,13 +295,12 @@ SEC("tc") int kernel_out(struct __sk_buff *skb)
 	uint32_t *port, *index, at;
 	bool lent;
 
-	if (skb->mark != KERNEL_MARK &&
-	    (p + AT_IP_TO + 4 > (void *)(long)skb->data_end ||
-	     AT(p, AT_PROTOCOL, uint16_t) != bpf_htons(0x0800) ||
-	     AT(p, AT_IP_TO, uint32_t) != bpf_htonl(KERNEL_UDP_TO)))
+	if (skb->mark != KERNEL_MARK && (p + AT_IP_TO + 4 > (void *)(long)skb->data_end ||
+					 AT(p, AT_PROTOCOL, uint16_t) != bpf_htons(0x0800) ||
+					 AT(p, AT_IP_TO, uint32_t) != bpf_htonl(KERNEL_UDP_TO)))
 		return NEXT;
-	/* Nothing else of a start socket, nor to its address, leaves the host: fragments, packets with
-	 * options, packets to others. It is a post, or it is dropped. */
+	/* Nothing else of a start socket, nor to its address, leaves the host: fragments, packets
+	 * with options, packets to others. It is a post, or it is dropped. */
 	key = bpf_get_socket_cookie(skb);
 	port = bpf_map_lookup_elem(&ports, &key);
 	if (!port || skb->len != FRAME || p + FRAME > (void *)(long)skb->data_end ||
@@ -386,6 +387,7 @@ SEC("tc") int kernel_hand(struct __sk_buff *skb)
 	bpf_spin_lock(&g->lock);
 	__builtin_memcpy(g->state, h->state, sizeof(g->state));
 	g->lent = 1;
+	g->first_ns = h->first_ns;
 	g->sleeper = h->sleeper;
 	g->posted = s->epoch;
 	g->ticking = runs = s->running;

@@ -219,7 +219,7 @@ static void facts_of_a_machine(void **state)
 	    "Name:\tx\nCapPrm:\t0000000000001000\nCapEff:\t0000000000000fff\n");
 	put("/proc/sys/kernel/osrelease", "6.12.48+deb13-amd64\n");
 	put("/sys/class/net/eth0/queues/rx-0/rps_cpus", "00,00000000\n");
-	put("/sys/class/net/eth2/queues/rx-0/rps_cpus", "00,00000100\n");
+	put("/sys/class/net/eth2/queues/rx-0/rps_cpus", "00000000,00000000,00000000,00000000,00000100\n");
 	put("/sys/class/net/lo/operstate", "up\n");
 	put("/sys/class/net/eth0/operstate", "up\n");
 	put("/sys/class/net/eth0/mtu", "1500\n");

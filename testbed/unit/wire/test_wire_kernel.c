@@ -201,6 +201,7 @@ static void a_timer_wants_groups_without_progress(void **unused)
 	/* It ends with its barrier, or when the daemon has the group. */
 	kernel_take(&w->base, &g, &(struct wire_counts){ 0 });
 	assert_true(lend(false, 1000000));
+	assert_true(in_kernel().first_ns == first_ns); /* of each time */
 	kernel_take(&w->base, &g, &(struct wire_counts){ 0 });
 	assert_true(soon(timer_is_off));
 	assert_false(is_wanted());
