@@ -8,9 +8,11 @@
  * (or, for example, its own in-process NIC: host:wire=udp). They solve A x = b for A = D + u u', a
  * diagonal and a matrix of rank one, so that a product needs no more of the others than a sum.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -104,6 +106,7 @@ int main(int argc, char **argv)
 	while (rank < size && fork() != 0)
 		rank++;
 	if (rank < size) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		attr.rank = rank;
 		check(nbar_open(argv[1], &port), "open");
 		check(nbar_group_open(port, &attr, &group, &endpoints[rank]), "group");
