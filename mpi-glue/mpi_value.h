@@ -11,8 +11,8 @@
 
 #include "nbar_abi.h"
 
-/* False: operands may be in the memory of a GPU, or are big-endian, so the MPI runs all
- * allreduces. */
+/* Called when the MPI runs. False: operands may be in the memory of a GPU, or are big-endian, so
+ * the MPI runs all allreduces. */
 bool nbmpi_value_is_of_host(void);
 
 /*

@@ -431,7 +431,6 @@ static int tag_bits(void)
 static void pmpi_configure(void)
 {
 	nbmpi_config_env(&start.config);
-	start.config.allreduce &= nbmpi_value_is_of_host();
 	nbmpi_config_pin(&start.config);
 }
 
@@ -449,6 +448,7 @@ static int pmpi_begin(int rc)
 	PMPI_Comm_size(MPI_COMM_WORLD, &world.size);
 	start.rank = (uint32_t)rank;
 	start.ops = &ops;
+	start.config.allreduce &= nbmpi_value_is_of_host();
 	nbmpi_config_check(&start.config, start.rank);
 	nbmpi_node_self(&start.config, start.rank, &self);
 	node = malloc((size_t)world.size * sizeof(*node));

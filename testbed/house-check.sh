@@ -21,7 +21,7 @@ libnbar-tune.so libjansson|libm
 libnbar-wire-dpdk.so librte_.*
 libnbar-wire-verbs.so libibverbs
 libnbar-wire-kernel.so libbpf
-libnbar-mpi-.*.so libmpi|libmpich|libopen-.*|libfabric|libucp
+libnbar-mpi-.*.so libmpi|libmpich|libopen-.*|libfabric|libucp|libm
 nbar-mpi-(bench|profile)-.* libmpi|libmpich|libopen-.*|libjansson|libm|libfabric|libucp
 "
 
