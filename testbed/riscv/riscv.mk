@@ -10,12 +10,12 @@ $(BUILD)/riscv-relay: $(RELAY_OBJ)
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@
 OBJS += $(RELAY_OBJ)
 
-# The objects of the image except main.c and pci.c. It has two NICs, so it needs 512 KB.
+# The objects of the image except main.c and pci.c. It has two NICs and their pages, so it needs 1 MB.
 COUNT_OBJ := $(BUILD)/riscv64/testbed/riscv/count.o
 $(BUILD)/riscv-count.elf: $(filter-out %/main.o %/pci.o,$(RISCV_IMAGE_OBJ_64)) $(RISCV_NIC_OBJ_64) \
                           $(COUNT_OBJ) $(BARED)/image/link.ld
 	$(call say,LD,$@)
-	$(Q)$(RISCV_LINK_64) -Wl,--defsym=ram_bytes=512K $(filter %.o,$^) -o $@
+	$(Q)$(RISCV_LINK_64) -Wl,--defsym=ram_bytes=1M $(filter %.o,$^) -o $@
 OBJS += $(if $(RISCV_CC),$(COUNT_OBJ))
 
 check-riscv: deps ## tests of the NIC on an emulated RISC-V machine: needs no privileges, takes minutes
