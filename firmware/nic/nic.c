@@ -93,8 +93,7 @@ static void fail_mismatch(struct nbnic *nic, struct nbnic_group *g, uint32_t ran
 
 /* After the engine has got START or a frame, and before the actions: folds values, and gives the
  * host the result. */
-__attribute__((always_inline)) static inline void
-fold_values(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_action *a)
+NBNIC_INLINE void fold_values(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_action *a)
 {
 	const struct nbfw_state *s = g->state;
 	const uint32_t length = g->values->length[s->epoch & 1];
@@ -333,9 +332,8 @@ __attribute__((noinline)) static void note_alive(struct nbnic *nic, struct nbnic
 }
 
 /* Feeds a frame to the engine and carries out the actions, except the reply. */
-__attribute__((always_inline)) static inline void
-feed_frame(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_token *t,
-	   struct nbfw_action *a, bool has_values, uint64_t now)
+NBNIC_INLINE void feed_frame(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_token *t,
+			     struct nbfw_action *a, bool has_values, uint64_t now)
 {
 	nbnic_trace_frame(nic, g->handle, g->rank, t->src, t, NBAR_TRACE_IN);
 	nbfw_step_token(g->state, g->plan, t, a);
@@ -358,8 +356,8 @@ static const uint8_t refused[] = {
 };
 
 /* Takes the value of a TOKEN. False: the token is not for the engine. */
-__attribute__((always_inline)) static inline bool
-take_value(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_token *t, uint64_t now)
+NBNIC_INLINE bool take_value(struct nbnic *nic, struct nbnic_group *g, const struct nbfw_token *t,
+			     uint64_t now)
 {
 	switch (nbfw_values_take(g->values, g->state, g->plan, t)) {
 	case NBFW_VALUE_FITS:

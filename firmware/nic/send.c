@@ -24,9 +24,9 @@ bool nbnic_transmit(struct nbnic *nic, const struct nbnic_addr *to, const struct
 /* Sends the frames of sends [*at, end) of the plan, at most `limit`, and moves *at behind them.
  * values: NULL, or of tokens. Always inline, as send_some is: each caller is on the path of a
  * token. Returns how many. */
-__attribute__((always_inline)) static inline uint32_t
-send_range(struct nbnic *nic, const struct nbnic_group *g, struct nbfw_values *values,
-	   struct nbfw_token *t, uint16_t *at, uint32_t end, uint32_t limit)
+NBNIC_INLINE uint32_t send_range(struct nbnic *nic, const struct nbnic_group *g,
+				 struct nbfw_values *values, struct nbfw_token *t, uint16_t *at,
+				 uint32_t end, uint32_t limit)
 {
 	const struct nbar_step *st = values ? nbfw_plan_steps(g->plan) : NULL;
 	const struct nbar_send *send = nbfw_plan_sends(g->plan);
@@ -79,8 +79,7 @@ __attribute__((noinline)) static uint32_t send_values(struct nbnic *nic, struct 
 }
 
 /* The caller has already bounded `limit` by the frames that the pass has left. */
-__attribute__((always_inline)) static inline uint32_t
-send_some(struct nbnic *nic, struct nbnic_group *g, uint32_t limit)
+NBNIC_INLINE uint32_t send_some(struct nbnic *nic, struct nbnic_group *g, uint32_t limit)
 {
 	uint32_t done = 0;
 

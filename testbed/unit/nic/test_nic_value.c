@@ -214,6 +214,20 @@ static void test_forged_values(void **state)
 	v.byte[0] = 5;
 	nbnic_receive(&w->n[0].nic, &from, &t, w->now);
 	assert_int_equal(w->n[0].nic.counter[NBAR_COUNTER_tokens_received], 1);
+	t.sender++; /* another member of that NIC */
+	t.epoch = 2;
+	nbnic_receive(&w->n[0].nic, &from, &t, w->now);
+	assert_int_equal(w->n[0].nic.counter[NBAR_COUNTER_frames_bad], 2);
+	t.sender--;
+	w->n[0].nic.doubt_end = UINT64_MAX; /* the NIC looks at each frame's source */
+	t.value_length = NBFW_VALUE_HEAD + 24;
+	v.count[0] = 3;
+	nbnic_receive(&w->n[0].nic, &from, &t, w->now);
+	assert_int_equal(w->n[0].nic.counter[NBAR_COUNTER_frames_bad], 3);
+	w->n[0].nic.doubt_end = 0;
+	t.epoch = 1;
+	t.value_length = NBFW_VALUE_HEAD + 16;
+	v.count[0] = 2;
 	v.byte[0] = 7; /* comes twice: the first one counts */
 	nbnic_receive(&w->n[0].nic, &from, &t, w->now);
 	assert_int_equal(w->n[0].nic.counter[NBAR_COUNTER_tokens_duplicate], 1);

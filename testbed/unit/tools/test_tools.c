@@ -193,6 +193,8 @@ static void lists(void **state)
 	assert_string_equal(text + TOOL_ITEM_MAX, "<x");
 }
 
+static bool of_bench; /* the command line is that of nbar bench, not of a sweep */
+
 /* Parses a command line given as one string. Discards messages. */
 static int parse(const char *line, struct bench_options *opt)
 {
@@ -201,6 +203,7 @@ static int parse(const char *line, struct bench_options *opt)
 	bool help;
 
 	*opt = bench_options_default();
+	opt->in_process = of_bench;
 	snprintf(copy, sizeof(copy), "bench %s", line);
 	for (char *w = strtok_r(copy, " ", &save); w; w = strtok_r(NULL, " ", &save))
 		argv[argc++] = w;
@@ -223,6 +226,29 @@ static void options_usual(void **state)
 	assert_string_equal(opt.alg[0], "dissemination:1");
 	assert_string_equal(opt.wire, "ring");
 	assert_int_equal(opt.drivers, BENCH_DRIVERS_NODES);
+}
+
+/* Only NICs carry values, by an algorithm that counts each once; the user may name another. */
+static void options_values(void **state)
+{
+	static const char *const refused[] = {
+		"--value 7",   "--value 12",
+		"--value 264", "--value 8 --where host",
+		"--value x",   "--value 8 --where nic,host",
+	};
+	struct bench_options opt;
+
+	assert_int_equal(parse("--value 8", &opt), TOOL_USAGE);
+	of_bench = true;
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+		require(parse(refused[i], &opt) == TOOL_USAGE, "%s", refused[i]);
+	assert_int_equal(parse("--value 256", &opt), 0);
+	assert_int_equal(opt.value, 256);
+	assert_true(bench_wants(&opt, BENCH_NIC) && !bench_wants(&opt, BENCH_HOST));
+	assert_string_equal(opt.alg[0], ALGS_VALUE);
+	assert_int_equal(parse("--alg mcs --value 8 --where nic", &opt), 0);
+	assert_string_equal(opt.alg[0], "mcs");
+	of_bench = false;
 }
 
 /* The options have each algorithm with each usual value of its parameter, by name. */
@@ -344,4 +370,4 @@ static void options_refused(void **state)
 UNIT_MAIN(NULL, NULL, UNIT(hist_of_nothing), UNIT(hist_is_exact_below_128),
 	  UNIT(hist_keeps_its_error), UNIT(hist_merges), UNIT(median_of_odd_even_and_one),
 	  UNIT(shuffle_is_a_permutation), UNIT(numbers), UNIT(messages), UNIT(lists),
-	  UNIT(options_usual), UNIT(options_all), UNIT(options_refused))
+	  UNIT(options_usual), UNIT(options_values), UNIT(options_all), UNIT(options_refused))
