@@ -52,7 +52,7 @@ bool nbfw_value_replaces(struct nbfw_alg alg, const struct nbar_plan *p, uint32_
 
 /*
  * The values of a member: of its slots, and its own value at the entry of each step and at the end.
- * Each for two epochs: an answer to a PULL repeats what was sent in the last epoch.
+ * Each is kept for two epochs: the answer to a PULL repeats what was sent in the last epoch.
  */
 struct nbfw_values {
 	uint32_t size; /* of the place of a value, with its head */

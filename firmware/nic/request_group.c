@@ -88,7 +88,7 @@ static int check_algorithm(struct nbnic_request *r, const struct nbar_req_group_
 					  NBAR_NAME_MAX - 1, name);
 	/* All members must choose the same algorithm: connect checks that. */
 	rc = nbfw_alg_parse(req->alg, alg);
-	/* "auto" has no row, and what it means else carries no values. */
+	/* "auto" has no row, and its usual algorithm carries no values. */
 	if (rc == 0 && req->value_max && nbfw_alg_find(req->alg) == NBFW_ALG_END)
 		*alg = (struct nbfw_alg){ NBFW_ALG_PAIRWISE, 0 };
 	if (rc == -NBAR_ERANGE) {

@@ -37,7 +37,7 @@ static uint32_t length_of(const struct nbar_value *v)
 
 #define HEAD offsetof(struct nbar_value, of)
 
-/* order_post orders what the host writes here, order_completion_read what it reads. */
+/* order_post orders the writes of the host here, order_completion_read its reads. */
 static struct nbar_value *value_place(const struct nbar_group *g, uint32_t epoch)
 {
 	return &g->values[epoch % NBAR_VALUES_AHEAD].value;

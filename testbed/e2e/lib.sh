@@ -163,7 +163,7 @@ finish() {
 	exit $?
 }
 
-# The interface va loses 5 % of what it sends, and doubles as many.
+# The interface va drops 5 % of the frames that it sends, and duplicates 5 %.
 worse_wire() {
 	nft -f - <<-'RULES'
 		table netdev nbar {

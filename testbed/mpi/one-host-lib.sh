@@ -10,4 +10,4 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_
 export PRTE_MCA_rmaps_default_mapping_policy=node:oversubscribe
 export OMPI_MCA_mca_base_component_path=$bin/components:SYS_DEFAULT OMPI_MCA_coll_nbar_enable=1
 export OMPI_MCA_btl=^openib NBAR_RUN_DIR=$work/d
-export MALLOC_PERTURB_=165 # what is freed has other contents
+export MALLOC_PERTURB_=165 # fills freed memory, so that its use shows

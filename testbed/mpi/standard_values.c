@@ -41,7 +41,7 @@ static void weigh(void *in, void *inout, int *n, MPI_Datatype *type)
 		b[i] += 2 * a[i];
 }
 
-/* What nbar leaves to the MPI, between what it offloads. */
+/* Allreduces that nbar leaves to the MPI, among offloaded ones. */
 void rule_allreduce(void)
 {
 	MPI_Comm comm = duplicate(false);

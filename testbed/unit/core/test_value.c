@@ -41,7 +41,7 @@ static uint64_t fold(uint8_t op, uint8_t type, uint64_t a, uint64_t b, size_t le
 	return out;
 }
 
-/* What IEEE 754 says, by the machine's unit; each NaN as the one that value.c makes. */
+/* The result by the machine's unit; a NaN has the bits that value.c gives it. */
 static uint64_t want64(uint8_t op, uint64_t a, uint64_t b)
 {
 	double x, y;
@@ -596,7 +596,7 @@ static void test_mismatch(void **state)
 	}
 }
 
-/* The first value of a slot counts; one that is longer than those of the group is bad. */
+/* The first value of a slot counts; a value longer than value_max is refused. */
 static void test_repeated_and_long_values(void **state)
 {
 	const struct nbfw_alg alg = { NBFW_ALG_PAIRWISE, 0 };

@@ -10,7 +10,7 @@
 
 #include "unit/unit.h"
 
-static uint32_t calls, fail_at; /* that can fail; the one that does */
+static uint32_t calls, fail_at; /* calls so far; the number of the call that fails */
 static int64_t blocks;
 
 static inline bool call_fails(int error)

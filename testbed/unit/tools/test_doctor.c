@@ -219,7 +219,8 @@ static void facts_of_a_machine(void **state)
 	    "Name:\tx\nCapPrm:\t0000000000001000\nCapEff:\t0000000000000fff\n");
 	put("/proc/sys/kernel/osrelease", "6.12.48+deb13-amd64\n");
 	put("/sys/class/net/eth0/queues/rx-0/rps_cpus", "00,00000000\n");
-	put("/sys/class/net/eth2/queues/rx-0/rps_cpus", "00000000,00000000,00000000,00000000,00000100\n");
+	put("/sys/class/net/eth2/queues/rx-0/rps_cpus",
+	    "00000000,00000000,00000000,00000000,00000100\n");
 	put("/sys/class/net/lo/operstate", "up\n");
 	put("/sys/class/net/eth0/operstate", "up\n");
 	put("/sys/class/net/eth0/mtu", "1500\n");
@@ -525,7 +526,7 @@ static void all_that_is_bad(void **state)
 	f.net_admin = false;
 	f.nrdma = 0;
 	f.memlock_kb = 0;
-	f.nnic = 1; /* has the wire: no finding says what it lacks */
+	f.nnic = 1; /* a NIC has the wire: there is no finding about it */
 	strcpy(f.nic[0].text, "wire kernel, address eth0");
 	findings_are(&f, "bad run directory: /run/nbar: No such file or directory|start a daemon "
 			 "(nbar-nicd --nics 4 to try), or name its directory by NBAR_RUN_DIR\n"

@@ -153,7 +153,7 @@ static void sleepers_come_to_the_daemon(void **unused)
 		completion()->word = EPOCH;
 		group_make("pairwise", 1);
 		if (n == 1)
-			assert_true(lend(true, 0)); /* one that the daemon has heard of */
+			assert_true(lend(true, 0)); /* the daemon knows this sleeper */
 		post_goes();
 		if (n == 0) {
 			post_put(EPOCH + 1, 1);
