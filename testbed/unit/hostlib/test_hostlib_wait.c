@@ -223,6 +223,7 @@ static void a_policy_is_followed(void **state)
 }
 
 static struct nbar_team team;
+static struct nbar_process_team procs;
 
 static void the_team_breaks(void)
 {
@@ -241,8 +242,6 @@ static void the_team_breaks_late(void)
 static void others_want_the_processor(void **state)
 {
 	const struct nbar_wait_policy policy = { 100, 140, 1 };
-	uint32_t arrived[2] = { 1, 0 };
-	struct nbar_process_team *procs = calloc(1, sizeof(*procs) + sizeof(arrived));
 	uint64_t word = 0;
 
 	fake.step = 1 * US;
@@ -258,10 +257,9 @@ static void others_want_the_processor(void **state)
 	assert_in_range(fake.now, 240 * US, 253 * US);
 	fake.yielded = NULL;
 	fake.now = 0;
-	procs->size = 2;
-	assert_false(nblib_wait_procs(procs, &team.wait, 1, 240 * US));
+	assert_int_equal(nbar_process_team_init(&procs, 2), 0);
+	assert_false(nblib_wait_procs(&procs, &team.wait, 1, 240 * US));
 	assert_in_range(fake.now, 240 * US, 253 * US);
-	free(procs);
 	group.yields = 0;
 	assert_int_equal(wait_for((struct nbar_wait_policy){ UINT32_MAX, 0, 1 }, 240 * US), -ETIME);
 	assert_int_equal(group.yields, 0);
@@ -270,13 +268,10 @@ static void others_want_the_processor(void **state)
 /* Moves while `size` processes wait for each other for 30 s. Each yield is late. */
 static uint32_t moves_of(uint32_t size, const struct nbar_wait_policy *policy)
 {
-	struct nbar_process_team *procs = calloc(1, sizeof(*procs) + size * sizeof(uint32_t));
-
+	assert_int_equal(nbar_process_team_init(&procs, size), 0);
 	fake.yield = 9 * US;
 	fake.now = 0;
-	procs->size = size;
-	assert_false(nblib_wait_procs(procs, policy, 1, 30000 * MS));
-	free(procs);
+	assert_false(nblib_wait_procs(&procs, policy, 1, 30000 * MS));
 	return moves_end();
 }
 
@@ -437,8 +432,6 @@ static void a_thread_of_a_team_follows_its_policy(void **state)
 	 * after the sleep. */
 	assert_int_equal(fake.now, 8 * fake.step);
 }
-
-static struct nbar_process_team procs;
 
 /* True if the library has sent a KICK to this socket, and nothing else. */
 static bool kicked(int sock)
