@@ -10,6 +10,7 @@ languages=testbed/mpi/languages
 limit=300 # s
 library=$bin/libnbar-mpi-mpich.so
 component=$bin/components/mca_coll_nbar.so
+export NBAR_MPI_WHERE=nic OMPI_MCA_coll_nbar_where=nic # whatever a barrier takes here
 export NBAR_MPI_VERBOSE=1 OMPI_MCA_coll_nbar_verbose=1 OMPI_CC=cc OMPI_FC=gfortran MPICH_FC=gfortran
 
 start_openmpi() { # WORDS OF mpirun
@@ -26,11 +27,11 @@ start_mpich() {
 meets() {
 	local ranks=$1 count=$2
 	shift 2
-	"$@" >"$work/met" 2>&1
+	"$@" >"$work/met" 2>"$work/met.err"
 	local rc=$?
-	cat "$work/met"
-	[ $rc = 0 ] && [ "$(grep -c ': 0 early' "$work/met")" = "$ranks" ] &&
-		[ "$(grep -cE "^nbar: $count barriers offloaded" "$work/met")" = "$ranks" ]
+	cat "$work/met" "$work/met.err"
+	[ $rc = 0 ] && [ "$(grep -o ': 0 early' "$work/met" | wc -l)" = "$ranks" ] &&
+		[ "$(grep -oE "nbar: $count barriers offloaded" "$work/met.err" | wc -l)" = "$ranks" ]
 }
 
 # fortran MPI: the program has a communicator over all ranks, and two over every second rank. 9
@@ -95,9 +96,9 @@ shmem() {
 }
 
 offloaded_elements() {
-	start_openmpi -np 2 "$work/shmem" >"$work/met" 2>&1
-	cat "$work/met"
-	[ "$(grep -c ': 0 early, 191 offloaded$' "$work/met")" = 2 ]
+	start_openmpi -np 2 "$work/shmem" >"$work/met" 2>"$work/met.err"
+	cat "$work/met" "$work/met.err"
+	[ "$(grep -o ': 0 early, 191 offloaded' "$work/met" | wc -l)" = 2 ]
 }
 
 up 2
