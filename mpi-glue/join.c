@@ -19,11 +19,12 @@
 #include "node.h"
 #include "tuned.h"
 
-#define TRIAL_S 2.0     /* longest time for the first barriers of the NICs, within the set-up */
-#define TRIAL_ROUNDS 4u /* tests between two calls into the MPI */
-/* How long the NICs may take to hear each other. So many PROBEs that 30 % of the frames may be
- * lost; and a program waits for no longer if a firewall stops them. */
-#define REACH_NS UINT64_C(2000000000)
+/* How long the NICs may take to hear each other, and then to complete their first barriers: as long
+ * as a barrier may by default. Where many threads share each processor, healthy NICs need seconds.
+ */
+#define TRIAL_S 8.0
+#define REACH_NS (UINT64_C(1000000000) * (uint64_t)TRIAL_S)
+#define TRIAL_ROUNDS 4u          /* tests between two calls into the MPI */
 #define TAG UINT32_C(0x4d504931) /* of groups of MPI programs: other programs cannot join them */
 
 /* A set-up under way. */

@@ -273,7 +273,7 @@ static void nics_without_a_wire(void **state)
 	ranks_nics_loss(100);
 	against(NBMPI_WHY_reach, "rank 0: the NICs of its hosts do not hear each other: the NIC of "
 				 "rank ");
-	require(says(0, ", loop:") && says(0, "of this host, loop:0, for 2."), "%s",
+	require(says(0, ", loop:") && says(0, "of this host, loop:0, for 8."), "%s",
 		ranks->rank[0].said);
 	ranks_begin(4, 2);
 	against(NBMPI_WHY_reach, "rank 0: the NICs of its hosts do not hear each other: the NIC of "
