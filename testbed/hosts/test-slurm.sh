@@ -95,8 +95,8 @@ job() {
 	timeout -k 5 "$limit" $cluster exec head srun -N2 -n2 "$@" >"$work/met.$1" 2>&1
 	local rc=$?
 	cat "$work/met.$1"
-	[ $rc = 0 ] && [ "$(grep -c ': 0 early' "$work/met.$1")" = 2 ] &&
-		[ "$(grep -c '^nbar: 191 barriers offloaded' "$work/met.$1")" = 2 ] && return 0
+	[ $rc = 0 ] && [ "$(grep -o ': 0 early' "$work/met.$1" | wc -l)" = 2 ] &&
+		[ "$(grep -o 'nbar: 191 barriers offloaded' "$work/met.$1" | wc -l)" = 2 ] && return 0
 	tail -n 20 "$slurm"/slurm*.log
 	return 1
 }

@@ -42,6 +42,12 @@ need() {
 	fi
 }
 
+# times TEXT FILE: prints how often TEXT, a regular expression without .*, is in FILE. Not the number
+# of lines: a launcher may read a rank's line without its end, and write another rank's text behind it.
+times() {
+	grep -oE -- "$1" "$2" | wc -l
+}
+
 # ranks NP [OPTIONS OF THE MPI] -- ARGUMENTS: runs the oracle.
 ranks() {
 	local options=()

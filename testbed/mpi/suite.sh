@@ -120,14 +120,14 @@ one_without() {
 	$cluster exec 2 mv /run/nbar/n0.sock /run/nbar/away.sock
 	oracle "4 hosts, one has no NIC" 4 mpi blocking=50 nonblocking=50 mixed=50 outstanding=3 order=20 allreduce=30
 	ok "$glue, 4 hosts: the message names the rank without a NIC, and the reason" \
-		told "^nbar: communicator of 4 ranks: fallback to MPI's barrier: rank 2: no port of a NIC could be opened: no NIC n0 at" \
+		told "nbar: communicator of 4 ranks: fallback to MPI's barrier: rank 2: no port of a NIC could be opened: no NIC n0 at" \
 		ranks 4 -- -s "$work/share.4" blocking=3
 	$cluster exec 2 mv /run/nbar/away.sock /run/nbar/n0.sock
 	# All ranks know from the start that rank 0 has no NIC, and do not vote.
 	$cluster exec 0 mv /run/nbar/n0.sock /run/nbar/away.sock
 	oracle "4 hosts, the first has no NIC" 4 mpi blocking=50 mixed=50 cost=5
 	ok "$glue, 4 hosts: the message names rank 0, which has no NIC, and says what to do" \
-		told "^nbar: communicator of 4 ranks: fallback to MPI's barrier: rank 0: no port of a NIC could be opened: no NIC n0 at .* when MPI started: start one" \
+		told "nbar: communicator of 4 ranks: fallback to MPI's barrier: rank 0: no port of a NIC could be opened: no NIC n0 at .* when MPI started: start one" \
 		ranks 4 -- -s "$work/share.4" blocking=3
 	$cluster exec 0 mv /run/nbar/away.sock /run/nbar/n0.sock
 }
@@ -154,7 +154,7 @@ daemon_ends() {
 	waiting $cluster exec head kill "-$1" "$(cat "$dir/nicd.head.pid")"
 	local rc=$?
 	cat "$work/out" "$work/err"
-	[ $rc = 0 ] && [ "$(grep -c '^# rank [0-3]: nbar: barrier over 4 ranks failed; missing: ' "$work/out")" = 4 ]
+	[ $rc = 0 ] && [ "$(times '# rank [0-3]: nbar: barrier over 4 ranks failed; missing: ' "$work/out")" = 4 ]
 }
 
 # Each frame of the NICs takes 5 ms: the ranks agree to give them up, unless the user wants them. One of
@@ -165,7 +165,7 @@ slow_nics() {
 	export NBAR_MPI_WHERE=auto OMPI_MCA_coll_nbar_where=auto
 	export NBAR_MPI_VERBOSE=1 OMPI_MCA_coll_nbar_verbose=1
 	ok "$glue, 2 hosts: slow NICs are given up" \
-		told "^nbar: communicator of 2 ranks: fallback to MPI's barrier: it was faster: [0-9.]* us by nbar, [0-9.]* us by the MPI" \
+		told "nbar: communicator of 2 ranks: fallback to MPI's barrier: it was faster: [0-9.]* us by nbar, [0-9.]* us by the MPI" \
 		ranks 2 -- -s "$work/share.2" blocking=200 mixed=50
 	unset NBAR_MPI_VERBOSE OMPI_MCA_coll_nbar_verbose
 	export NBAR_MPI_WHERE=nic OMPI_MCA_coll_nbar_where=nic
@@ -213,7 +213,7 @@ shrinks() {
 	: >"$work/out"
 	limit=100 ranks 4 --with-ft ulfm -- -s "$work/share.4" shrinks=2 >"$work/out" 2>"$work/err"
 	cat "$work/out" "$work/err"
-	[ "$(grep -c '^# rank [013]: 3 ranks, .*: goes on' "$work/out")" = 3 ]
+	[ "$(times '# rank [013]: 3 ranks, [^#]*: goes on' "$work/out")" = 3 ]
 }
 
 # User-level failure mitigation: Open MPI has it from 5.0 on.
@@ -233,7 +233,7 @@ one_daemon_ends() {
 	local rc=$?
 	cat "$work/out" "$work/err"
 	[ $rc = 0 ] &&
-		[ "$(grep -c '^# rank [013]: nbar: barrier over 4 ranks failed; missing: rank 2 ' "$work/out")" = 3 ]
+		[ "$(times '# rank [013]: nbar: barrier over 4 ranks failed; missing: rank 2 ' "$work/out")" = 3 ]
 }
 
 # NICs have asked for lost tokens, and have received tokens twice.

@@ -87,7 +87,7 @@ counts() {
 	local rc=$?
 	unset NBAR_MPI_VERBOSE OMPI_MCA_coll_nbar_verbose
 	cat "$work/err"
-	[ $rc = 0 ] && [ "$(grep -cE "^nbar: $4" "$work/err")" = "$2" ]
+	[ $rc = 0 ] && [ "$(times "nbar: $4" "$work/err")" = "$2" ]
 }
 
 # A row for each application and method. The same seed gives the same computations.

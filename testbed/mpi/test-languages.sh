@@ -30,8 +30,8 @@ meets() {
 	"$@" >"$work/met" 2>"$work/met.err"
 	local rc=$?
 	cat "$work/met" "$work/met.err"
-	[ $rc = 0 ] && [ "$(grep -o ': 0 early' "$work/met" | wc -l)" = "$ranks" ] &&
-		[ "$(grep -oE "nbar: $count barriers offloaded" "$work/met.err" | wc -l)" = "$ranks" ]
+	[ $rc = 0 ] && [ "$(times ': 0 early' "$work/met")" = "$ranks" ] &&
+		[ "$(times "nbar: $count barriers offloaded" "$work/met.err")" = "$ranks" ]
 }
 
 # fortran MPI: the program has a communicator over all ranks, and two over every second rank. 9
@@ -98,7 +98,7 @@ shmem() {
 offloaded_elements() {
 	start_openmpi -np 2 "$work/shmem" >"$work/met" 2>"$work/met.err"
 	cat "$work/met" "$work/met.err"
-	[ "$(grep -o ': 0 early, 191 offloaded' "$work/met" | wc -l)" = 2 ]
+	[ "$(times ': 0 early, 191 offloaded' "$work/met")" = 2 ]
 }
 
 up 2
