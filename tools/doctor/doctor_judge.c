@@ -159,7 +159,8 @@ static void judge_kernel(const struct doctor_facts *f, struct doctor_report *r)
 		    f->kernel >> 8, f->kernel & 0xff);
 	else if (!f->kernel_wire)
 		add(r, DOCTOR_SLOW, "wire kernel",
-		    "is not installed: a daemon needs a processor\napt install nbar-nicd-kernel, or "
+		    "is not installed: a daemon needs a processor\ninstall the package "
+		    "nbar-nicd-kernel, or "
 		    "install clang and libbpf-dev and build nbar again");
 	else if (!f->bpf)
 		add(r, DOCTOR_SLOW, "wire kernel",
@@ -179,14 +180,15 @@ static void judge_mpi(const struct doctor_facts *f, struct doctor_report *r)
 	if (f->openmpi && !f->component)
 		add(r, DOCTOR_SLOW, "Open MPI",
 		    "has no component coll/nbar: its barriers are not offloaded\nmake install, or "
-		    "make install-component-user, or apt install libnbar-mpi");
+		    "make install-component-user, or install the package libnbar-mpi (RPM: "
+		    "nbar-mpi)");
 	if (f->mpich && f->preload)
 		add(r, DOCTOR_GOOD, "MPICH",
 		    "LD_PRELOAD=libnbar-mpi-mpich.so offloads its barriers");
 	if (f->mpich && !f->preload)
 		add(r, DOCTOR_SLOW, "MPICH",
 		    "libnbar-mpi-mpich.so is not installed: its barriers are not offloaded\nmake "
-		    "install && ldconfig, or apt install libnbar-mpi");
+		    "install && ldconfig, or install the package libnbar-mpi (RPM: nbar-mpi)");
 }
 
 void doctor_judge(const struct doctor_facts *f, struct doctor_report *r)

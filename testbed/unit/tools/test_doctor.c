@@ -472,10 +472,11 @@ static void all_that_is_bad(void **state)
 		     "it, and cost retransmissions|sysctl net.core.rmem_max=4194304, or give the "
 		     "daemon CAP_NET_ADMIN\n"
 		     "slow Open MPI: has no component coll/nbar: its barriers are not "
-		     "offloaded|make install, or make install-component-user, or apt install "
-		     "libnbar-mpi\n"
+		     "offloaded|make install, or make install-component-user, or install "
+		     "the package libnbar-mpi (RPM: nbar-mpi)\n"
 		     "slow MPICH: libnbar-mpi-mpich.so is not installed: its barriers are not "
-		     "offloaded|make install && ldconfig, or apt install libnbar-mpi\n");
+		     "offloaded|make install && ldconfig, or install the package "
+		     "libnbar-mpi (RPM: nbar-mpi)\n");
 	f = good();
 	f.nnic = 0;
 	f.nlink = 0;
@@ -484,18 +485,19 @@ static void all_that_is_bad(void **state)
 	f.openmpi = f.mpich = false;
 	f.kernel_wire = false;
 	findings_are(
-		&f, "bad run directory: /run/nbar has no NIC|start a daemon (nbar-nicd --nics 4 to "
-		    "try), or name its directory by NBAR_RUN_DIR\n"
-		    "ok NIC: in-process NIC : \n"
-		    "slow network: no interface is up: only NICs of this machine meet|ip link set "
-		    "DEV up\n"
-		    "slow wire kernel: is not installed: a daemon needs a processor|apt install "
-		    "nbar-nicd-kernel, or install clang and libbpf-dev and build nbar again\n"
-		    "slow processors: 1: the NIC and the hosts take turns on it; a NIC in a daemon "
-		    "needs a processor that is free while barriers run|use in-process NICs "
-		    "(host:wire=udp)\n"
-		    "ok hugepages: 1024 MB free\n"
-		    "ok receive queue: large enough for bursts of large groups\n");
+		&f,
+		"bad run directory: /run/nbar has no NIC|start a daemon (nbar-nicd --nics 4 to "
+		"try), or name its directory by NBAR_RUN_DIR\n"
+		"ok NIC: in-process NIC : \n"
+		"slow network: no interface is up: only NICs of this machine meet|ip link set "
+		"DEV up\n"
+		"slow wire kernel: is not installed: a daemon needs a processor|install "
+		"the package nbar-nicd-kernel, or install clang and libbpf-dev and build nbar again\n"
+		"slow processors: 1: the NIC and the hosts take turns on it; a NIC in a daemon "
+		"needs a processor that is free while barriers run|use in-process NICs "
+		"(host:wire=udp)\n"
+		"ok hugepages: 1024 MB free\n"
+		"ok receive queue: large enough for bursts of large groups\n");
 	f = good();
 	f.nnic = f.nlink = 0;
 	f.openmpi = f.mpich = false;
