@@ -144,7 +144,9 @@ benched() {
 		ip link add "port$i" type veth peer name "nic$i" && ip link set "port$i" master bridge0 up &&
 			ip link set "nic$i" up || return 1
 	done
-	"$BUILD/nbar" bench --wire kernel,dev=nic% --where nic --nodes 2-4 -i 200 -x 20 --check
+	local cpus=$(nproc)
+	"$BUILD/nbar" bench --wire kernel,dev=nic% --where nic --nodes 2-4 -i 200 -x 20 --check --csv "$work/csv" &&
+		[ "$(sed -n 's/^#@host_cpus=//p' "$work/csv" | tr , '\n' | wc -l)" = $((cpus < 64 ? cpus : 64)) ]
 }
 
 second_refused() {
@@ -178,7 +180,7 @@ ok "kernel: the interface goes down and up" meanwhile goes_down_and_up
 ok "kernel: a host gone mad harms no other" mad_host
 ok "kernel: forged frames complete nothing" forged
 ok "kernel: no datagram to the address of start sockets leaves the host" start_stays
-ok "kernel: nbar bench of up to four nodes" benched
+ok "kernel: nbar bench of up to four nodes, which leaves no processor to the daemon" benched
 ok "kernel: a second daemon on the interface is refused" second_refused
 ok "kernel: without capabilities, one line says which" unprivileged
 if command -v nft >/dev/null && worse_wire 2>/dev/null; then

@@ -6,6 +6,7 @@
 
 #include <sched.h>
 #include <stdio.h>
+#include <string.h>
 
 /* The core of a running daemon; -1 if the daemon may use several cores. */
 static int cpu_of(pid_t pid)
@@ -23,6 +24,9 @@ static int cpu_of(pid_t pid)
 void bench_machine_read(struct bench_machine *m, const struct bench_options *opt)
 {
 	struct nbar_rep_nic_stat stat;
+	/* A daemon that sleeps while the kernel runs the barriers. */
+	bool shares = strncmp(opt->wire, NBAR_WIRE_OF_DEVICE, strlen(NBAR_WIRE_OF_DEVICE)) == 0 &&
+		      (!opt->idle || strcmp(opt->idle, "sleep") == 0);
 	cpu_set_t set;
 
 	*m = (struct bench_machine){ .daemon_cpu = opt->cpu };
@@ -39,11 +43,15 @@ void bench_machine_read(struct bench_machine *m, const struct bench_options *opt
 		if (CPU_ISSET((unsigned)i, &set) && (i != m->daemon_cpu || m->ncpu == 1))
 			m->host_cpu[m->nhost_cpu++] = i;
 	m->nin_process_cpu = m->nhost_cpu;
-	if (!opt->nnic && m->ncpu > 1 && m->nhost_cpu < 64)
+	if ((!opt->nnic || shares) && m->ncpu > 1 && m->nhost_cpu < 64 && m->daemon_cpu >= 0 &&
+	    CPU_ISSET((unsigned)m->daemon_cpu, &set))
 		m->host_cpu[m->nin_process_cpu++] = m->daemon_cpu;
+	if (shares)
+		m->nhost_cpu = m->nin_process_cpu;
 	snprintf(m->idle, sizeof(m->idle), "%s",
 		 opt->nnic     ? "attached"
 		 : opt->idle   ? opt->idle
+		 : shares      ? "sleep"
 		 : m->ncpu > 1 ? "spin"
 			       : "yield");
 }
