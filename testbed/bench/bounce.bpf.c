@@ -33,4 +33,15 @@ SEC("tc") int bounce(struct __sk_buff *skb)
 	return (int)bpf_redirect(skb->ifindex, 0);
 }
 
+/* A packet of a UDP socket becomes a frame, as a post does. */
+SEC("tc") int post(struct __sk_buff *skb)
+{
+	struct bounce_frame *f = (void *)(long)skb->data;
+
+	if (skb->mark != BOUNCE_MARK || (void *)(f + 1) > (void *)(long)skb->data_end)
+		return TC_ACT_OK;
+	__builtin_memcpy(f, (uint8_t *)f + 42, 20);
+	return TC_ACT_OK;
+}
+
 char bounce_license[] SEC("license") = "Dual BSD/GPL";

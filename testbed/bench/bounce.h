@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #define BOUNCE_TYPE 0x88B6
+#define BOUNCE_MARK 0x2b3d1174 /* of a packet that becomes a frame, whose start is its payload */
 #define BOUNCE_DROP UINT32_MAX /* `left`: the first program drops the frame */
 
 struct bounce_frame {

@@ -4,7 +4,8 @@
 # hosts that share this machine's processors, so no daemon has one of its own. Needs root. Started by
 # make bench-kernel.
 #
-# mpi     p50 of MPI_Barrier, in us; medians, and the median of the ratios to the wire kernel
+# mpi     p50 of MPI_Barrier, in us; medians, and the median of the ratios to the wire kernel. Where there are
+#         enough processors, each rank has its own: two on one would wait for the scheduler
 # busy    a member computes for 10 ms inside its barrier: p50 of how long the others wait, in us
 # sleep   hosts that sleep while one is 100 ms late: processor time of hosts and daemons, in us a barrier and host
 # bounce  barriers of two hosts beside one bare frame: see bounce.c
@@ -39,9 +40,10 @@ up() { # HOSTS SIDE...
 
 # p50 TEST RANKS SIDE: prints the median of a run of MPI's own barrier (side none), or of nbar's.
 p50() {
-	local method=nbar settings=$mca
+	local method=nbar settings=$mca own=()
 	[ "$3" != none ] || method=mpi settings=
-	on "$3" mpirun -np "$2" $settings "$BUILD/nbar" mpi-bench --test "$1" --method $method --csv "$work/csv" \
+	[ "$2" -gt "$(nproc)" ] || own=(sh -c 'exec taskset -c "$(hostname | tr -d h)" "$@"' sh)
+	on "$3" mpirun -np "$2" $settings "${own[@]}" "$BUILD/nbar" mpi-bench --test "$1" --method $method --csv "$work/csv" \
 		${BARRIERS:+-i "$BARRIERS"} >"$work/out" 2>&1 </dev/null || die "$1 of $2 on $3: $(cat "$work/out")"
 	awk -F, '/^#/ { next } !at { for (i = 1; i <= NF; i++) if ($i == "p50_us") at = i; next } { print $at }' "$work/csv"
 }
@@ -111,16 +113,17 @@ rows_of_sleepers() {
 }
 
 rows_of_bounce() {
-	local i frame send us
+	local i frame send post us
 	up 2 kernel
 	for ((i = 0; i < repeat; i++)); do
-		read -r frame send < <(on kernel exec 0 "$BUILD/bounce" eth0 "$(cat "$work/kernel/host.1")" "$BUILD/bounce.bpf.o") ||
+		read -r frame send post < <(on kernel exec 0 "$BUILD/bounce" eth0 "$(cat "$work/kernel/host.1")" "$BUILD/bounce.bpf.o") ||
 			die "the bare frame does not bounce"
 		us=$(on kernel exec head "$BUILD/nbar" bench --nodes 2 --where nic --alg pairwise -i 5000 -x 500 --csv - \
 			--nic "$work/kernel/nic/n0.sock" --nic "$work/kernel/nic/n1.sock" |
 			awk -F, '/^#/ { next } !at { for (i = 1; i <= NF; i++) if ($i == "p50_us") at = i; next } { print $at }')
-		awk -v frame="$frame" -v send="$send" -v us="$us" 'BEGIN {
-			printf "bounce  a frame %.2f us, with its send() %.2f us; a barrier %.2f us: %.2f times\n", frame, send, us, us / send }'
+		awk -v frame="$frame" -v send="$send" -v post="$post" -v us="$us" 'BEGIN {
+			printf "bounce  a frame %.2f us, with send() of a packet socket %.2f us, of a UDP socket %.2f us; ", frame, send, post
+			printf "a barrier %.2f us: %.2f and %.2f times\n", us, us / send, us / post }'
 	done
 	all_down
 }
