@@ -31,7 +31,8 @@ while read -r name config file expression; do
 	n=$((n + 1))
 	folder=firmware/core
 	sources=$group_obj
-	[ -e "$folder/$file" ] || { folder=firmware/nic && sources=$nics_obj; }
+	[ -e "$folder/$file" ] || folder=firmware/nic
+	case $folder/$config in */nic/* | */value*) sources=$nics_obj ;; esac
 	sed "$expression" "$folder/$file" >"$work/$file"
 	if cmp -s "$work/$file" "$folder/$file"; then
 		verdict="not ok $n - seeded bug $name changes nothing: its sed expression is out of date"

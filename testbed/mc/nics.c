@@ -28,6 +28,10 @@ static const struct {
 	{ "three", true, { .alg = "dissemination", .size = 3, .goal = { 1 }, .timers = 2 } },
 	{ "three-leave", true, { .alg = "linear", .size = 3, .goal = { 1 }, .timers = 1, .leaves = 2 } },
 	{ "reuse-three", true, { .alg = "pairwise", .size = 3, .goal = { 1, 1 }, .repeats = 1, .expires = 1 } },
+	{ "value", false, { .alg = "pairwise", .size = 2, .goal = { 3 }, .timers = 1, .repeats = 1, .values = true } },
+	{ "value-pairs", false, { .alg = "pairwise", .size = 3, .goal = { 2 }, .timers = 1, .values = true } },
+	{ "value-tree", false, { .alg = "mcs", .size = 3, .goal = { 2 }, .timers = 1, .repeats = 1, .values = true } },
+	{ "value-reuse", true, { .alg = "linear", .size = 2, .goal = { 1, 1 }, .timers = 1, .repeats = 1, .expires = 1, .values = true } },
 	{ "no-room-three", false, { .alg = "dissemination", .size = 3, .goal = { 2 }, .full = 2 } },
 };
 /* clang-format on */

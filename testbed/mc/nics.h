@@ -20,6 +20,7 @@
 #define NICS_FRAMES_MAX 64u
 #define NICS_BLOCK 2048u /* bytes of a group */
 #define NICS_HEARD 4u    /* used entries in a NIC's table of other NICs */
+#define NICS_VALUE (NBFW_VALUE_HEAD + 8u)
 #define NICS_PULL_NS (UINT64_C(1) << 20)
 #define NICS_BUDGET_NS (NICS_PULL_NS * 256)
 
@@ -31,18 +32,20 @@ struct nics_config {
 	uint8_t leaves;           /* hosts that close before their last barrier is done */
 	uint8_t expires;          /* hosts that wait until their group no longer lingers */
 	uint8_t full;             /* how often a wire has no room */
+	bool values;              /* all barriers carry values; the second is number 0 */
 };
 
 struct nics_frame {
 	struct nbfw_token token;
 	uint8_t from, to;
+	uint8_t value[NICS_VALUE]; /* if token.value_length is not 0 */
 	uint8_t zero[6];
 };
 
 /* The host's data of its group. */
 struct nics_group {
 	uint8_t block; /* 1: the NIC has the block of the group */
-	uint8_t posted, done;
+	uint8_t posted, done, results;
 	bool connected, failed, closed;
 };
 
@@ -64,6 +67,7 @@ struct nics {
 	uint64_t block[NICS_MAX][NICS_LIVES][NICS_BLOCK / 8];
 	uint32_t plan[NICS_MAX][256];
 	struct nbfw_alg alg;
+	uint32_t base; /* number of the barrier before the first */
 	struct nbar_endpoint endpoint[NICS_MAX][NICS_LIVES]; /* without the handles */
 	size_t bytes;                                        /* size of the largest block */
 	struct nics_state s;

@@ -58,6 +58,11 @@ static bool on_transmit(void *ctx, const struct nbnic_addr *to, const struct nbf
 	f.token.info = t->info;
 	f.token.sender = t->sender;
 	f.token.reply_cookie = t->reply_cookie;
+	f.token.value_length = t->value_length;
+	if (t->value_length > NICS_VALUE)
+		broken(n, "a NIC sends a longer value than it has");
+	else if (t->value_length)
+		memcpy(f.value, t->value, t->value_length);
 	while (i > 0 && memcmp(&s->frame[i - 1], &f, sizeof(f)) > 0)
 		i--;
 	memmove(&s->frame[i + 1], &s->frame[i], (s->nframe - i) * sizeof(f));
@@ -78,7 +83,7 @@ static void judge_failure(struct nics *n, uint32_t rank, uint32_t life, uint32_t
 		broken(n, "a host is told of a failure twice");
 	if (status != NBAR_STATUS_CLOSED)
 		broken(n, "a member fails, but not because another has closed");
-	if (epoch != g->done)
+	if (epoch != world->base + g->done)
 		broken(n, "a host both completes a barrier and learns that it failed");
 	if (failed_rank >= n->cfg.size || !(n->s.guilty >> failed_rank & 1))
 		broken(n, "a member blames a rank to which nothing has happened");
@@ -94,8 +99,8 @@ static void on_complete(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch,
 	char text[CHART_TEXT];
 
 	snprintf(text, sizeof(text),
-		 status == NBAR_STATUS_OK ? "completes %u" : "fails after %u, blames %u", epoch,
-		 failed_rank);
+		 status == NBAR_STATUS_OK ? "completes %u" : "fails after %u, blames %u",
+		 epoch - world->base, failed_rank);
 	if (n->chart)
 		chart_then(n->chart, text);
 	if (g->closed)
@@ -107,11 +112,44 @@ static void on_complete(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch,
 	g->done++;
 	if (g->failed)
 		broken(n, "a host completes a barrier after its group has failed");
-	if (epoch != g->done || g->done > g->posted)
+	if (epoch != world->base + g->done || g->done > g->posted)
 		broken(n, "a host completes another barrier than it has posted");
 	for (uint32_t r = 0; r < n->cfg.size; r++)
 		if (n->s.group[r][cell].posted < g->done)
 			broken(n, "a host completes a barrier that another has not posted");
+	if (n->cfg.values && g->results != g->done)
+		broken(n, "a host completes a barrier and has no result of it");
+}
+
+/* What a rank contributes to a barrier: the sum of all says how often each is in it. */
+static uint64_t contribution(uint32_t rank, uint32_t life, uint32_t epoch)
+{
+	return (uint64_t)(1 + 16 * life + epoch - world->base) << (8 * rank);
+}
+
+static int on_operand(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch,
+		      struct nbfw_value *out, uint32_t most)
+{
+	const struct nbfw_value head = { .op = NBAR_SUM, .type = NBAR_UINT64, .count = { 1 } };
+	const uint64_t number = contribution(rank_of(ctx), cell, epoch);
+
+	memcpy(out, &head, NBFW_VALUE_HEAD);
+	memcpy(out->byte, &number, sizeof(number));
+	return sizeof(number);
+}
+
+static void on_result(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch,
+		      const struct nbfw_value *v, uint32_t length)
+{
+	struct nics_group *g = &world->s.group[rank_of(ctx)][cell];
+	uint64_t want = 0;
+
+	for (uint32_t r = 0; r < world->cfg.size; r++)
+		want += contribution(r, cell, epoch);
+	if (length != NICS_VALUE || memcmp(v->byte, &want, sizeof(want)) != 0)
+		broken(world, "a result is not the sum of all contributions, each once");
+	if (epoch != world->base + ++g->results)
+		broken(world, "a host gets the result of another barrier");
 }
 
 static void on_stragglers(void *ctx, uint32_t port, uint32_t cell,
@@ -149,6 +187,8 @@ static const struct nbnic_ops ops = {
 	.stragglers = on_stragglers,
 	.deliver = on_deliver,
 	.release = on_release,
+	.operand = on_operand,
+	.result = on_result,
 };
 
 /* --- the beginning ---------------------------------------------------------------------------- */
@@ -158,6 +198,7 @@ bool nics_begin(struct nics *n, const struct nics_config *cfg)
 	memset(n, 0, sizeof(*n));
 	n->cfg = *cfg;
 	world = n;
+	n->base = cfg->values ? UINT32_MAX - 1 : 0;
 	if (cfg->size > NICS_MAX || nbfw_alg_parse(cfg->alg, &n->alg) < 0)
 		return false;
 	for (uint32_t r = 0; r < cfg->size; r++) {
@@ -166,7 +207,8 @@ bool nics_begin(struct nics *n, const struct nics_config *cfg)
 
 		if (length <= 0 || length > (int32_t)sizeof(n->plan[r]))
 			return false;
-		size_t bytes = nbnic_group_size((const void *)n->plan[r], cfg->size);
+		size_t bytes = nbnic_group_size_values((const void *)n->plan[r], cfg->size,
+						       cfg->values ? 8 : 0);
 
 		if (bytes > NICS_BLOCK)
 			return false;
@@ -225,6 +267,7 @@ void nics_open(struct nics *n, uint32_t rank, uint32_t life)
 	const struct nbnic_open arg = { .cell = life,
 					.rank = rank,
 					.size = n->cfg.size,
+					.value_max = n->cfg.values ? 8 : 0,
 					.tag = 1,
 					.cookie = 1 + rank + NICS_MAX * life,
 					.alg = n->cfg.alg,
@@ -234,6 +277,8 @@ void nics_open(struct nics *n, uint32_t rank, uint32_t life)
 
 	say(n, rank, "opens group", life + 1);
 	g = nbnic_group_build(&arg, n->block[rank][life]);
+	nbfw_init(g->state, g->plan, world->base);
+	g->posted = world->base;
 	if (nbnic_group_open(&n->nic[rank], g) < 0) {
 		broken(n, "a NIC refuses a group");
 		return;
@@ -288,7 +333,8 @@ void nics_post(struct nics *n, uint32_t rank, uint32_t life)
 
 	g->posted++;
 	say(n, rank, "posts", g->posted);
-	nbnic_doorbell(&n->nic[rank], block_of(n, rank, life), g->posted, n->s.now[rank]);
+	nbnic_doorbell(&n->nic[rank], block_of(n, rank, life), world->base + g->posted,
+		       n->s.now[rank]);
 	nics_work(n, rank);
 }
 
@@ -367,6 +413,7 @@ void nics_take(struct nics *n, uint32_t frame, bool again)
 		s->nframe--;
 		memmove(&s->frame[frame], &s->frame[frame + 1], (s->nframe - frame) * sizeof(f));
 	}
+	f.token.value = (const void *)f.value;
 	nbnic_receive(&n->nic[f.to], &from, &f.token, s->now[f.to]);
 	nics_work(n, f.to);
 }

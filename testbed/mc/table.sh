@@ -20,7 +20,7 @@ done
 states() { # NAME MEMBERS PLAN: prints the states of one plan, or of all plans together, from the checkers' output
 	local one=", $3, $2 members"
 	[ "$3" != all ] || one='(, .*)?'
-	case $1 in connect* | reuse* | three* | no-room*) one= ;; esac # mc-nics: a line per configuration
+	case $1 in connect* | reuse* | three* | no-room* | value*) one= ;; esac # mc-nics: a line per configuration
 	grep -hE "^(not )?ok [0-9]+ - $1$one: " "$log/mc-group.log" "$log/mc-nics.log" |
 		sed -E 's/.*\(([0-9]+) states.*/\1/' | awk '{ n += $1 } END { print n }'
 }
