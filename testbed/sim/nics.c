@@ -104,7 +104,7 @@ static int nics_open_all(struct run *r, const char *name)
 	}
 	if (!e)
 		e = sim_group_begin(r->world, r->host, plans->size, name,
-				    (const struct nbar_plan *const *)plan);
+				    (const struct nbar_plan *const *)plan, 0);
 	for (uint32_t m = 0; plan && m < plans->size; m++)
 		free(plan[m]);
 	free(plan);

@@ -22,6 +22,7 @@ struct play {
 	struct sim_world *w;
 	struct player player[SCENARIO_GROUPS_MAX][SCENARIO_SIZE_MAX];
 	uint32_t entered[SCENARIO_GROUPS_MAX][GOAL_MAX];
+	struct nbfw_value result[SCENARIO_GROUPS_MAX][GOAL_MAX]; /* of who had it first */
 	uint32_t running;
 	struct tallies *t;
 	char *why;
@@ -62,6 +63,74 @@ static void come_later(struct play *p, const struct sim_host *h)
 	sim_world_push(p->w, p->w->now + wait, EV_COME, h->index, 0);
 }
 
+/* What a rank contributes to a barrier. False: the barrier has no values. */
+static bool contribution(const struct play *p, uint32_t group, uint32_t barrier, uint32_t rank,
+			 struct nbfw_value *out)
+{
+	static const struct {
+		uint8_t op, type, size;
+	} kinds[] = { { 0 },
+		      { NBAR_SUM, NBAR_UINT64, 8 },
+		      { NBAR_SUM, NBAR_DOUBLE, 8 },
+		      { NBAR_SUM, NBAR_INT8, 1 },
+		      { NBAR_BXOR, NBAR_UINT16, 2 },
+		      { NBAR_MAX, NBAR_FLOAT, 4 },
+		      { NBAR_MAXLOC, NBAR_FLOAT_INT, 8 } };
+	struct rng r = { p->s.seed ^ (uint64_t)group << 48 ^ (uint64_t)barrier << 32 };
+	uint32_t kind = rng_below(&r, sizeof(kinds) / sizeof(kinds[0]));
+	uint32_t most = p->s.group[group].value_max, n;
+
+	if (most == 0 || kind == 0)
+		return false;
+	n = 1 + rng_below(&r, most / kinds[kind].size);
+	*out = (struct nbfw_value){ .op = kinds[kind].op,
+				    .type = kinds[kind].type,
+				    .count = { (uint8_t)n, (uint8_t)(n >> 8) } };
+	r.state ^= rank * UINT64_C(0x9e3779b97f4a7c15);
+	for (uint32_t i = 0; i < nbfw_value_length(out); i += 8) {
+		uint64_t bits = rng_next(&r);
+		double real = (double)bits; /* sums of such numbers round */
+
+		memcpy(out->byte + i, out->type == NBAR_DOUBLE ? (void *)&real : (void *)&bits, 8);
+	}
+	return true;
+}
+
+/* The result is the fold of all contributions. How sums of doubles round depends on the plan, but
+ * all members have the same bits. */
+static void check_result(struct play *p, const struct sim_host *h, uint32_t group, uint32_t barrier)
+{
+	struct nbfw_value want, one, got, *first = &p->result[group][barrier - 1];
+	bool good;
+
+	if (!contribution(p, group, barrier, 0, &want))
+		return;
+	for (uint32_t rank = 1; rank < p->s.group[group].size; rank++) {
+		contribution(p, group, barrier, rank, &one);
+		nbfw_value_fold(&want, &want, &one);
+	}
+	memcpy(&got, sim_host_value(h, barrier), sizeof(got));
+	good = got.op == (want.op | NBAR_VALUE_RESULT) && memcmp(got.zero, &barrier, 4) == 0;
+	memcpy(&got, &want, 1);
+	memset(got.zero, 0, sizeof(got.zero));
+	if (first->op == 0)
+		*first = got;
+	good &= memcmp(&got, first, NBFW_VALUE_HEAD + nbfw_value_length(&want)) == 0;
+	for (uint32_t i = 0; want.type == NBAR_DOUBLE && i < nbfw_value_length(&want); i += 8) {
+		double x, y;
+
+		memcpy(&x, got.byte + i, 8);
+		memcpy(&y, want.byte + i, 8);
+		good &= x - y < 1e6 && y - x < 1e6;
+		memcpy(want.byte + i, &x, 8);
+	}
+	good &= memcmp(&got, &want, NBFW_VALUE_HEAD + nbfw_value_length(&want)) == 0;
+	if (!good)
+		wrong(p, "rank %u of group %u has another result of barrier %u than the fold",
+		      h->rank, group, barrier);
+	p->t->results++;
+}
+
 static void on_come(struct play *p, struct sim_host *h)
 {
 	uint32_t group, most;
@@ -71,8 +140,13 @@ static void on_come(struct play *p, struct sim_host *h)
 	if (x->part != RUNNING || !h->page)
 		return;
 	most = x->done + 1 + rng_below(&p->s.rng, g->ahead);
-	while (x->posted < most && x->posted < g->goal)
+	while (x->posted < most && x->posted < g->goal) {
+		struct nbar_value *v = sim_host_value(h, x->posted + 1);
+
 		p->entered[group][x->posted++]++;
+		if (contribution(p, group, x->posted, h->rank, (struct nbfw_value *)(void *)v))
+			v->epoch = x->posted;
+	}
 	sim_host_post(p->w, h, x->posted);
 }
 
@@ -111,6 +185,7 @@ static void on_progress(void *arg, struct sim_host *h, const struct sim_event *e
 		      group, ev->epoch, x->done, x->posted);
 	for (; !p->bad && x->done < ev->epoch; x->done++) {
 		p->t->completed++;
+		check_result(p, h, group, x->done + 1);
 		if (p->entered[group][x->done] != p->s.group[group].size)
 			wrong(p, "rank %u of group %u completes barrier %u, which %u of %u started",
 			      h->rank, group, x->done + 1, p->entered[group][x->done],
@@ -160,7 +235,7 @@ static void shoot_from_host(struct play *p, const struct blow *b)
 	if (!h)
 		return;
 	h->user = SIM_NOBODY;
-	if (b->fault == FAULT_DOORBELL && sim_group_begin(p->w, &h, 1, "auto", NULL))
+	if (b->fault == FAULT_DOORBELL && sim_group_begin(p->w, &h, 1, "auto", NULL, 0))
 		wrong(p, "a group of one is refused");
 	for (uint32_t i = 0; i < SHOTS; i++) {
 		uint32_t n = rng_below(r, sizeof(body));
@@ -310,7 +385,7 @@ static int open_groups(struct play *p)
 			p->player[i][rank].host = host[rank];
 		}
 		p->running += g->size;
-		int r = sim_group_begin(p->w, host, g->size, name, NULL);
+		int r = sim_group_begin(p->w, host, g->size, name, NULL, g->value_max);
 
 		if (r)
 			return r;

@@ -3,6 +3,7 @@
  * play.h - runs one scenario on whole NICs, and checks these rules; none of them asserts a time:
  *
  *   no member completes a barrier that another member has not started;
+ *   each member's result is the fold of all contributions to that barrier, the same bit by bit;
  *   in a group without a fatal fault, all members complete all barriers;
  *   after a fatal fault, every member completes or fails, and names a rank that had the fault;
  *   a status is final, the engine's invariants hold, a pass sends no more frames than its budget;
@@ -16,6 +17,7 @@
 struct tallies {
 	uint64_t fault[FAULT_END];
 	uint64_t completed; /* completed barriers, summed over the members */
+	uint64_t results;   /* of them, those with values */
 	uint64_t events, quiet;
 };
 

@@ -37,6 +37,8 @@ static void draw_group(struct scenario *s, struct scenario_group *g)
 	g->ahead = 1 + rng_below(r, 3);
 	for (uint32_t i = 0; i < g->size; i++)
 		g->nic[i] = rng_below(r, s->net.members);
+	if (nbfw_value_plans(g->alg) && !one_in(r, 3))
+		g->value_max = 16 + rng_below(r, NBAR_VALUE_MAX - 15);
 }
 
 /* Faults that last for the whole run. */
@@ -206,8 +208,8 @@ void scenario_print(const struct scenario *s, FILE *to)
 		const struct scenario_group *g = &s->group[i];
 
 		nbfw_alg_name(g->alg, name);
-		fprintf(to, "# group %u: %s of %u, %u barriers, %u ahead; NICs", i, name, g->size,
-			g->goal, g->ahead);
+		fprintf(to, "# group %u: %s of %u, %u barriers, %u ahead, values of %u bytes; NICs",
+			i, name, g->size, g->goal, g->ahead, g->value_max);
 		for (uint32_t rank = 0; rank < g->size; rank++)
 			fprintf(to, " %u", g->nic[rank]);
 		fputs("\n", to);

@@ -70,6 +70,7 @@ struct scenario {
 		uint32_t nic[SCENARIO_SIZE_MAX]; /* by rank */
 		uint32_t goal;                   /* barriers */
 		uint32_t ahead;                  /* most barriers that a host posts at once */
+		uint32_t value_max;              /* bytes of a value; 0: no values */
 	} group[SCENARIO_GROUPS_MAX];
 	uint32_t nblow;
 	struct blow blow[SCENARIO_BLOWS_MAX];

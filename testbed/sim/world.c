@@ -13,6 +13,7 @@
 struct sim_frame {
 	uint32_t from, next;
 	struct nbfw_token token;
+	struct nbfw_value value; /* if token.value_length is not 0 */
 };
 
 static uint32_t nic_of_addr(const struct nbnic_addr *a)
@@ -88,6 +89,8 @@ void sim_world_inject(struct sim_world *w, uint32_t from, uint32_t to, const str
 		return;
 	w->frame[index].from = from;
 	w->frame[index].token = *t;
+	if (t->value_length)
+		nbfw_value_copy(&w->frame[index].value, t->value, t->value_length);
 	ev.arg = index;
 	ev.info = t->type;
 	sim_queue_push(&w->queue, &ev);
@@ -163,13 +166,15 @@ static unsigned world_on_poll(struct wire_base *base, struct nbnic *nic, uint64_
 		n->head = f.next;
 		n->waiting--;
 		frame_give(w, at);
+		f.token.value = &f.value;
 		n->now += sim_net_cost(&w->net, f.from, n->index).recv;
 		nbnic_receive(nic, &w->nic[f.from]->wire.addr, &f.token, now);
 	}
 	return got;
 }
 
-static const struct wire_ops sim_wire_ops = { .poll = world_on_poll,
+static const struct wire_ops sim_wire_ops = { .values = true,
+					      .poll = world_on_poll,
 					      .transmit = world_on_transmit };
 
 static void world_on_frame(struct sim_world *w, const struct sim_event *ev)

@@ -41,8 +41,9 @@ struct sim_host {
 	struct nbar_page *page; /* NULL: the port is closed */
 	uint32_t index, nic, next;
 	uint32_t cell, rank;
-	uint32_t user; /* free for the user of this file */
-	uint64_t seen; /* the completion word that was reported last */
+	uint32_t values; /* index in value[] of the page */
+	uint32_t user;   /* free for the user of this file */
+	uint64_t seen;   /* the completion word that was reported last */
 };
 
 struct sim_frame;
@@ -96,10 +97,17 @@ int sim_host_request(struct sim_world *w, struct sim_host *h, enum nbar_op op, c
 
 /*
  * Opens and connects a group: host[i] has rank i. plan: NULL, or the plan that each rank uploads.
+ * value_max: as in nbar_req_group_open.
  * 0, or the first negative status of a reply.
  */
 int sim_group_begin(struct sim_world *w, struct sim_host *const *host, uint32_t size,
-		    const char *alg, const struct nbar_plan *const *plan);
+		    const char *alg, const struct nbar_plan *const *plan, uint32_t value_max);
+
+/* Where a host with a page writes the value of a barrier, and reads its result. */
+static inline struct nbar_value *sim_host_value(const struct sim_host *h, uint32_t epoch)
+{
+	return &h->page->value[h->values][epoch % NBAR_VALUES_AHEAD].value;
+}
 
 /* The host posts barriers up to this epoch by one store. */
 void sim_host_post(struct sim_world *w, struct sim_host *h, uint32_t epoch);

@@ -75,7 +75,7 @@ void sim_host_end(struct sim_world *w, struct sim_host *h, uint8_t cause)
 }
 
 static int host_group_open(struct sim_world *w, struct sim_host *h, uint32_t rank, uint32_t size,
-			   const char *alg, const struct nbar_plan *plan,
+			   const char *alg, const struct nbar_plan *plan, uint32_t value_max,
 			   struct nbar_endpoint *endpoint)
 {
 	static uint64_t room[NBAR_MESSAGE_MAX / 8];
@@ -84,9 +84,9 @@ static int host_group_open(struct sim_world *w, struct sim_host *h, uint32_t ran
 	const void *body;
 	size_t length = plan ? (size_t)nbfw_plan_length(plan) : 0;
 
-	*req = (struct nbar_req_group_open){ .rank = rank,
-					     .size = size,
-					     .plan_length = (uint32_t)length };
+	*req = (struct nbar_req_group_open){
+		.rank = rank, .size = size, .plan_length = (uint32_t)length, .value_max = value_max
+	};
 	strncpy(req->alg, plan ? NBFW_ALG_CUSTOM_NAME : alg, sizeof(req->alg) - 1);
 	if (length > sizeof(room) - sizeof(*req) - sizeof(struct nbar_request))
 		return -NBAR_EMSGSIZE;
@@ -98,6 +98,7 @@ static int host_group_open(struct sim_world *w, struct sim_host *h, uint32_t ran
 		return r;
 	rep = body;
 	h->cell = rep->cell;
+	h->values = rep->values;
 	h->rank = rank;
 	h->seen = 0;
 	*endpoint = rep->endpoint;
@@ -136,13 +137,14 @@ static int group_connect(struct sim_world *w, struct sim_host *h,
 }
 
 int sim_group_begin(struct sim_world *w, struct sim_host *const *host, uint32_t size,
-		    const char *alg, const struct nbar_plan *const *plan)
+		    const char *alg, const struct nbar_plan *const *plan, uint32_t value_max)
 {
 	struct nbar_endpoint *endpoint = calloc(size, sizeof(*endpoint));
 	int r = endpoint ? 0 : -NBAR_ENOMEM;
 
 	for (uint32_t i = 0; !r && i < size; i++)
-		r = host_group_open(w, host[i], i, size, alg, plan ? plan[i] : NULL, &endpoint[i]);
+		r = host_group_open(w, host[i], i, size, alg, plan ? plan[i] : NULL, value_max,
+				    &endpoint[i]);
 	for (uint32_t i = 0; !r && i < size; i++)
 		r = group_connect(w, host[i], endpoint);
 	free(endpoint);
