@@ -124,7 +124,8 @@ void faults_always(const char *name, int error);
 
 /* This much time is added to the clock: seconds. */
 extern double clock_ahead;
-extern uint64_t yield_takes; /* ns; or 0. No other time passes then */
+extern uint64_t yield_takes;    /* ns; or 0. No other time passes then */
+extern bool yields_are_counted; /* and nothing else: no other process runs meanwhile */
 
 /* Numbers of calls of this thread. */
 struct calls {

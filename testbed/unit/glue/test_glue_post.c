@@ -124,6 +124,10 @@ static void one_too_many(void)
 
 	ranks_open(&c, 0, 0, ranks->size);
 	expect(ranks_set_up(&c) == 0, "the set-up");
+	if (ranks_me == 0)
+		ranks_signal(0);
+	else
+		ranks_await(0, 1);
 	before = __atomic_load_n(progress, __ATOMIC_RELAXED);
 	while (ranks_me == 1 && __atomic_load_n(progress, __ATOMIC_RELAXED) - before < 5)
 		usleep(100);

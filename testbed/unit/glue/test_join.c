@@ -268,13 +268,17 @@ static void without_a_nic(void **state)
  * NICs. Where ranks share hosts, the line counts hosts. */
 static void nics_without_a_wire(void **state)
 {
+	const char *at;
+	double seconds;
+
 	ranks_begin(3, 1);
 	ranks->config.verbose = 0;
 	ranks_nics_loss(100);
 	against(NBMPI_WHY_reach, "rank 0: the NICs of its hosts do not hear each other: the NIC of "
 				 "rank ");
-	require(says(0, ", loop:") && says(0, "of this host, loop:0, for 8."), "%s",
-		ranks->rank[0].said);
+	at = strstr(ranks->rank[0].said, "of this host, loop:0, for ");
+	seconds = at ? strtod(at + strlen("of this host, loop:0, for "), NULL) : 0;
+	require(says(0, ", loop:") && seconds >= 8 && seconds < 60, "%s", ranks->rank[0].said);
 	ranks_begin(4, 2);
 	against(NBMPI_WHY_reach, "rank 0: the NICs of its hosts do not hear each other: the NIC of "
 				 "host 1, loop:1, has not answered the NIC of this host, loop:0, ");

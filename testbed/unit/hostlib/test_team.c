@@ -246,7 +246,7 @@ static void await_asleep(const struct failing *f)
 		pid_t tid = __atomic_load_n(&f->tid, __ATOMIC_ACQUIRE);
 		FILE *stat = NULL;
 
-		sched_yield();
+		breathe();
 		snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)tid);
 		if (tid != 0)
 			stat = fopen(path, "r");

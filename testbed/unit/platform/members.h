@@ -25,7 +25,7 @@
 #define PATIENCE_S 60u
 #define BARRIERS 300u
 #define ANY "host:wire=udp,bind=127.0.0.1:0"
-#define QUICK ANY ",budget-ms=400" /* the retry budget: after this time, a silent peer is dead */
+#define QUICK ANY ",budget-ms=3000" /* the retry budget: after this time, a silent peer is dead */
 
 static struct shared {
 	uint32_t opened, connected, done, failed;

@@ -134,7 +134,7 @@ static int run_to_failure(struct member *m, uint32_t n, const struct member * no
 /* A member that no longer answers is given up, and all others name it. */
 static void silent_member(void **state)
 {
-	static const struct nbnic_config quick = { .pull_ns = 1000000, .budget_ns = 500000000 };
+	static const struct nbnic_config quick = { .pull_ns = 1000000, .budget_ns = 2000000000 };
 	struct member m[4];
 	const char *text = "";
 	uint64_t random = 3;
@@ -165,7 +165,7 @@ static void silent_member(void **state)
 /* A member that answers but does not arrive is not given up, even after the retry budget. */
 static void late_member(void **state)
 {
-	static const struct nbnic_config quick = { .pull_ns = 1000000, .budget_ns = 300000000 };
+	static const struct nbnic_config quick = { .pull_ns = 1000000, .budget_ns = 1500000000 };
 	struct member m[4];
 	uint64_t random = 4, end;
 
