@@ -33,7 +33,7 @@ ranks() {
 	local out
 	out=$(timeout 90 $start -n "$1" "$2" $alone "$3" 2>&1) || { echo "$out"; return 1; }
 	echo "$out"
-	[ "$(echo "$out" | grep -c "$4")" = "$1" ]
+	[ "$(grep -o -- "$4" <<<"$out" | wc -l)" = "$1" ] # lines of two ranks may be one
 }
 
 if ! command -v mpirun >/dev/null; then

@@ -35,7 +35,7 @@ check-cluster: deps ## tests on test hosts, made of namespaces: needs root or us
 	$(Q)$(MAKE) --no-print-directory check-cluster-nodeps
 
 check-cluster-nodeps: all $(BUILD)/oracle $$(CLUSTER_BIN)
-	$(Q)BUILD=$(BUILD) TEST_TIMEOUT=1800 testbed/run $(CLUSTER_LIST)
+	$(Q)BUILD=$(BUILD) TEST_TIMEOUT=2700 testbed/run $(CLUSTER_LIST)
 
 check-slurm: deps ## jobs of Slurm on two test hosts: needs root
 	$(Q)testbed/deps.sh nftables openmpi-bin libopenmpi-dev mpich libmpich-dev slurmctld slurmd \

