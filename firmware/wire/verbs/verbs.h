@@ -252,10 +252,11 @@ void verbs_events(struct verbs_wire *w);
 static inline unsigned verbs_out_put(const struct verbs_out *out, uint32_t slot,
 				     struct ibv_sge *sge)
 {
-	uint8_t *at = out->room + (size_t)slot * VERBS_INLINE;
+	uint8_t *at;
 
 	if (!out->room)
 		return IBV_SEND_INLINE;
+	at = out->room + (size_t)slot * VERBS_INLINE;
 	__builtin_memcpy(at, (const void *)(uintptr_t)sge->addr, sge->length);
 	sge->addr = (uintptr_t)at;
 	sge->lkey = out->mr->lkey;
