@@ -59,7 +59,7 @@ while True:
     if not part:
         break
     out += part
-    if not ended and out.count(b"\033[J") == 2:
+    if not ended and out.count(b"\033[J") >= 2:
         os.write(master, b"\003")
         ended = True
 status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])

@@ -54,7 +54,7 @@ daemons_start() {
 		$cluster exec $k "$bin/nbar-nicd" --run-dir /run/nbar --idle sleep --nic name=n0,wire=udp >"$work/nicd.$k" 2>&1 &
 		nicds+=($!)
 	done
-	for k in $(seq 200); do
+	for k in $(seq 1200); do
 		[ "$(cat "$work"/nicd.? | grep -c ready)" = 3 ] && return
 		sleep 0.05
 	done

@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define WAIT_NS 5000000
+#define WAIT_NS 20000000
 
 ssize_t sendto(int fd, const void *data, size_t size, int flags, const struct sockaddr *to,
 	       socklen_t length)

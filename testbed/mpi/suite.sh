@@ -157,7 +157,7 @@ daemon_ends() {
 	[ $rc = 0 ] && [ "$(times '# rank [0-3]: nbar: barrier over 4 ranks failed; missing: ' "$work/out")" = 4 ]
 }
 
-# Each frame of the NICs takes 5 ms: the ranks agree to give them up, unless the user wants them. One of
+# Each frame of the NICs takes 20 ms: the ranks agree to give them up, unless the user wants them. One of
 # the MPI takes 1 ms, so that a set-up soon pays.
 slow_nics() {
 	LD_PRELOAD=$bin/libslow.so up 2 --wire udp --delay 1000

@@ -39,10 +39,17 @@ loss() {
 	return $rc
 }
 
+# under_way COUNT: a barrier is complete beside the first COUNT of guest 0's NIC.
+under_way() {
+	[ "$(count_of /tmp/nicd/n0.sock barriers_completed)" -gt "$1" ]
+}
+
 # dies COMMAND TEXT: runs COMMAND in guest 1 during barriers. They must end with an error that
 # contains TEXT.
 dies() {
-	(sleep 3; at 1 bash -c "$1") &
+	local before
+	before=$(count_of /tmp/nicd/n0.sock barriers_completed)
+	(soon under_way "$before"; at 1 bash -c "$1") &
 	! across $NBAR_GUESTS -i 100000000 -a dissemination:2 >"$work/out" 2>&1 || return
 	wait $!
 	cat "$work/out"

@@ -32,13 +32,13 @@ algorithms() {
 by_rdma() {
 	local before after
 	before=$(statistic sent_pkts) writes=$(count_of $(a 0) rdma_writes)
-	"$oracle" -i 500 $(a 0) $(b 0) || return
+	"$oracle" -i 2000 $(a 0) $(b 0) || return
 	after=$(statistic sent_pkts) writes=$(($(count_of $(a 0) rdma_writes) - writes))
-	echo "packets of the device: $before before, $after after 500 barriers of 2; writes: $writes"
-	[ $((after - before)) -ge 1000 ] || return
+	echo "packets of the device: $before before, $after after 2000 barriers of 2; writes: $writes"
+	[ $((after - before)) -ge 4000 ] || return
 	case $mode in
 	ud*) [ "$writes" = 0 ] ;;
-	write*) [ "$writes" -ge 400 ] ;; # the first may go as datagrams
+	write*) [ "$writes" -ge 1000 ] ;; # the first may go as datagrams
 	esac
 }
 
@@ -64,7 +64,7 @@ of_a_group() {
 	esac
 	"$oracle" -i 100000000 -a pairwise $(a 0 1 2 3) $(b 0 1 2 3) >/dev/null 2>&1 &
 	pid=$!
-	for i in $(seq 20); do
+	for i in $(seq 600); do
 		n=$(($(resource qp) - $1))
 		[ $n -gt $most ] && most=$n
 		[ $most -ge $wanted ] && [ $i -ge 5 ] && break
@@ -141,7 +141,7 @@ in_process_killed() {
 		[ "$(resource qp)" -gt 3 ] && break
 		sleep 0.1
 	done
-	sleep 1
+	sleep 5 # until barriers run
 	kill -KILL "$victim"
 	! wait $pid && cat "$work/out" && grep -q 'rank [12], .*the NIC of rank 0 (.*) does not answer' "$work/out"
 }
@@ -151,7 +151,7 @@ suite_in_process() {
 	ok "$mode, in-process: 20 barriers of 2 to 8 members" in_process_sizes
 	ok "$mode, in-process: by each algorithm, and over signals" in_process_algorithms
 	ok "$mode, in-process: each member in turn comes later than the retry budget" \
-		"$oracle" -i 3 -d 2500 $(in_process 3 budget-ms=2000)
+		"$oracle" -i 3 -d 5000 $(in_process 3 budget-ms=4000)
 	ok "$mode, in-process: a process is killed: the errors name its rank" in_process_killed
 	ok "$mode, in-process: NICs without keys find their wire" "$oracle" -i 20 host: host:
 	ok "$mode, in-process: the device has no queue pair and no memory of these NICs" soon unchanged "$qps" "$mrs"
