@@ -38,7 +38,7 @@ by_rdma() {
 	[ $((after - before)) -ge 4000 ] || return
 	case $mode in
 	ud*) [ "$writes" = 0 ] ;;
-	write*) [ "$writes" -ge 1000 ] ;; # the first may go as datagrams
+	write*) [ "$writes" -ge 1600 ] ;; # the first may go as datagrams
 	esac
 }
 
