@@ -227,20 +227,24 @@ static inline uint64_t fold_real_least(uint64_t a, uint64_t b, uint32_t size, ui
 
 /* --- n bytes of elements --------------------------------------------------------------------- */
 
-/* Always inline, with constants for f and size: so each loop has one operation. */
-__attribute__((always_inline)) static inline void each(uint8_t *to, const uint8_t *a,
-						       const uint8_t *b, uint32_t n, uint32_t size,
-						       element_fold *f, uint64_t flip)
+/* Always inline, with constants for f and size: so each loop has one operation. Where size counts,
+ * one loop calls them all. */
+#ifdef __OPTIMIZE_SIZE__
+#define EACH_INLINE __attribute__((noinline)) static
+#else
+#define EACH_INLINE __attribute__((always_inline)) static inline
+#endif
+
+EACH_INLINE void each(uint8_t *to, const uint8_t *a, const uint8_t *b, uint32_t n, uint32_t size,
+		      element_fold *f, uint64_t flip)
 {
 	for (uint32_t at = 0; at < n; at += size)
 		value_put(to + at, f(value_get(a + at, size), value_get(b + at, size), size, flip),
 			  size);
 }
 
-__attribute__((always_inline)) static inline void by_size(uint8_t *to, const uint8_t *a,
-							  const uint8_t *b, uint32_t n,
-							  uint32_t size, element_fold *f,
-							  uint64_t flip)
+EACH_INLINE void by_size(uint8_t *to, const uint8_t *a, const uint8_t *b, uint32_t n, uint32_t size,
+			 element_fold *f, uint64_t flip)
 {
 	switch (size) {
 	case 1:

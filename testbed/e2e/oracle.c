@@ -2,10 +2,13 @@
 /*
  * oracle.c - runs real barriers between real processes and checks each barrier.
  *
- * oracle [-i ITERATIONS] [-a ALG] [-d MS] [-H] NIC NIC ...: one process for each NIC, rank 0 first.
- * No member may leave barrier i before all have entered it, and no member may be more than one
- * barrier ahead. With -d, every member in turn comes MS late. With -H the hosts run the barriers,
- * over the NICs' signals. Used by the end-to-end scripts; exit status 0 if all checks passed.
+ * oracle [-i ITERATIONS] [-a ALG] [-d MS] [-H] [-v BYTES [-w RANK]] NIC NIC ...: one process for
+ * each NIC, rank 0 first. No member may leave barrier i before all have entered it, and no member
+ * may be more than one barrier ahead. With -d, every member in turn comes MS late. With -H the
+ * hosts run the barriers, over the NICs' signals. With -v, barriers carry values of BYTES bytes,
+ * and every member checks the result; with -w, RANK posts another value in the last barrier, and
+ * every member must get an error that names a rank. Used by the end-to-end scripts; exit status 0
+ * if all checks passed.
  *
  * -m FILE -k RUN -n SIZE -r FIRST: runs the ranks from FIRST on of a group of SIZE; oracles on
  * other machines run the other ranks. All share FILE: memory that is 0 at first. Run RUN uses its
@@ -52,6 +55,7 @@ _Static_assert(sizeof(struct shared) <= SHARED_SIZE, "a run has room");
 
 static struct shared *shared;
 static uint32_t size, here, first, iterations = 1000, delay_ms, file_run;
+static uint32_t value_bytes, odd_rank = NBAR_RANK_NONE;
 static bool by_host;
 static const char *alg = "auto", *file;
 
@@ -131,18 +135,102 @@ static const char *error(const struct member *m)
 	return m->hb ? hostbar_error(m->hb) : nbar_error();
 }
 
+/* What barriers carry, in turn; every eighth carries no value. */
+static const struct form {
+	uint8_t op, type, size;
+} forms[] = {
+	{ NBAR_SUM, NBAR_DOUBLE, 8 }, { NBAR_MIN, NBAR_INT16, 2 },   { NBAR_SUM, NBAR_FLOAT, 4 },
+	{ NBAR_BXOR, NBAR_UINT8, 1 }, { NBAR_PROD, NBAR_UINT64, 8 }, { NBAR_MAX, NBAR_DOUBLE, 8 },
+	{ NBAR_SUM, NBAR_INT32, 4 },
+};
+
+static int64_t element_of(uint32_t rank, uint32_t i, uint32_t k)
+{
+	return (int64_t)((rank * 31 + i * 7 + k * 13) % 201) - 100;
+}
+
+static int64_t fold(uint8_t op, int64_t a, int64_t b)
+{
+	switch ((enum nbar_value_op)op) {
+	case NBAR_MIN:
+		return a < b ? a : b;
+	case NBAR_MAX:
+		return a > b ? a : b;
+	case NBAR_PROD:
+		return (int64_t)((uint64_t)a * (uint64_t)b);
+	case NBAR_BXOR:
+		return a ^ b;
+	default:
+		return a + b;
+	}
+}
+
+/* What the ranks [from, end) contribute to barrier i together. All numbers are whole and, but for
+ * products, small: so each order gives the same bits. */
+static struct nbar_value contribution(const struct form *f, uint32_t from, uint32_t end, uint32_t i)
+{
+	struct nbar_value v = { .op = f->op,
+				.type = f->type,
+				.count = (uint16_t)(value_bytes / f->size) };
+
+	for (uint32_t k = 0; k < v.count; k++) {
+		int64_t n = element_of(from, i, k);
+
+		for (uint32_t r = from + 1; r < end; r++)
+			n = fold(f->op, n, element_of(r, i, k));
+		if (f->type == NBAR_DOUBLE)
+			v.of.f64[k] = (double)n;
+		else if (f->type == NBAR_FLOAT)
+			v.of.f32[k] = (float)n;
+		else
+			memcpy(v.of.byte + (size_t)k * f->size, &n, f->size);
+	}
+	return v;
+}
+
+/* The last barrier, if its values differ: it must fail. To the odd rank, its peers are odd. */
+static void must_differ(uint32_t rank, int r)
+{
+	if (r != -EBADMSG || !strstr(nbar_error(), "the value of rank "))
+		die("rank %u: values differ: %s", rank, r < 0 ? nbar_error() : "no error");
+}
+
+static void one_value(const struct member *m, uint32_t rank, uint32_t i)
+{
+	const struct form *f = &forms[i % 8];
+	struct nbar_value v = contribution(f, rank, rank + 1, i), all;
+	bool differ = odd_rank != NBAR_RANK_NONE && i == iterations;
+	int r;
+
+	if (differ && rank == odd_rank)
+		v.op = v.op == NBAR_SUM ? NBAR_MAX : NBAR_SUM;
+	r = nbar_allreduce(m->g, &v, &v);
+	if (differ) {
+		must_differ(rank, r);
+		return;
+	}
+	if (r < 0)
+		die("rank %u, barrier %u: %s", rank, i, nbar_error());
+	all = contribution(f, 0, size, i);
+	if (memcmp(&v, &all, 8 + (size_t)all.count * f->size) != 0)
+		die("rank %u, barrier %u: op %u of type %u has a wrong result", rank, i, f->op,
+		    f->type);
+}
+
 static void one_barrier(const struct member *m, uint32_t rank, uint32_t i)
 {
 	if (delay_ms && (i - 1) % size == rank)
 		sleep_ms(delay_ms);
 	__atomic_store_n(&shared->rank[rank].entered, i, __ATOMIC_RELEASE);
 
-	if (barrier(m) < 0)
+	if (value_bytes && i % 8 != 7)
+		one_value(m, rank, i);
+	else if (barrier(m) < 0)
 		die("rank %u, barrier %u: %s", rank, i, error(m));
 	for (uint32_t r = 0; r < size; r++) {
 		uint32_t e = __atomic_load_n(&shared->rank[r].entered, __ATOMIC_ACQUIRE);
 
-		if (e != i && e != i + 1)
+		if (e != i && e != i + 1 && !(odd_rank != NBAR_RANK_NONE && i == iterations))
 			die("rank %u left barrier %u while rank %u was in %u", rank, i, r, e);
 	}
 }
@@ -181,7 +269,11 @@ static uint32_t star_make(uint32_t rank)
 
 static int open_member(struct member *m, uint32_t rank)
 {
-	struct nbar_group_attr attr = { .rank = rank, .size = size, .alg = alg };
+	struct nbar_group_attr attr = { .struct_size = sizeof(attr),
+					.rank = rank,
+					.size = size,
+					.alg = alg,
+					.value_max = value_bytes };
 	struct nbar_endpoint *endpoint = &shared->endpoint[rank];
 
 	if (strcmp(alg, "custom") == 0) {
@@ -223,7 +315,7 @@ static void read_options(int argc, char **argv)
 {
 	int option;
 
-	while ((option = getopt(argc, argv, "i:a:d:Hm:k:n:r:")) != -1) {
+	while ((option = getopt(argc, argv, "i:a:d:Hv:w:m:k:n:r:")) != -1) {
 		switch (option) {
 		case 'i':
 			iterations = number(optarg);
@@ -236,6 +328,12 @@ static void read_options(int argc, char **argv)
 			break;
 		case 'H':
 			by_host = true;
+			break;
+		case 'v':
+			value_bytes = number(optarg);
+			break;
+		case 'w':
+			odd_rank = number(optarg);
 			break;
 		case 'm':
 			file = optarg;
@@ -256,8 +354,9 @@ static void read_options(int argc, char **argv)
 	here = (uint32_t)(argc - optind);
 	size = size ? size : here;
 	if (here == 0 || size > RANKS_MAX || first > size || here > size - first) {
-		fprintf(stderr, "usage: oracle [-i ITERATIONS] [-a ALG] [-d MS] [-H] "
-				"[-m FILE -k RUN -n SIZE -r FIRST] NIC NIC ...\n");
+		fprintf(stderr,
+			"usage: oracle [-i ITERATIONS] [-a ALG] [-d MS] [-H] "
+			"[-v BYTES [-w RANK]] [-m FILE -k RUN -n SIZE -r FIRST] NIC NIC ...\n");
 		exit(2);
 	}
 }

@@ -61,6 +61,12 @@ for alg in pairwise dissemination:1 dissemination:3 mcs tournament binomial line
 	ok "$rounds barriers, $alg" barriers $alg ""
 done
 ok "$rounds barriers by the hosts, over signals" barriers dissemination:1 -H
+for bytes in 8 256; do
+	ok "$rounds barriers with values of $bytes bytes" barriers auto "-v $bytes"
+done
+ok "$rounds barriers with values, binomial" barriers binomial "-v 64"
+ok "a host posts another value: every host gets an error" timeout 300 "$oracle" -v 8 -w 1 -i 3 \
+	"$work/a/n0.sock" "$work/b/n1.sock" "$work/b/n1.sock"
 ok "nbar bench --check" measured
 ok "nbar stat" counted
 
@@ -169,8 +175,10 @@ recovered() { # NIC n0 has sent PULLs, and has dropped strange or malformed fram
 
 ok "a relay that loses 10 % of the frames and adds 10 % noise" relay 10 10
 ok "two machines, joined by the relay" pair
-ok "$rounds barriers, pairwise" timeout 300 "$oracle" -a pairwise -i "$rounds" "$work/a/n0.sock" "$work/b/n1.sock"
+ok "$((10 * rounds)) barriers, pairwise" timeout 300 "$oracle" -a pairwise -i $((10 * rounds)) "$work/a/n0.sock" "$work/b/n1.sock"
 ok "$rounds barriers of 4, dissemination:1" timeout 300 "$oracle" -a dissemination:1 -i "$rounds" \
+	"$work/a/n0.sock" "$work/b/n1.sock" "$work/a/n0.sock" "$work/b/n1.sock"
+ok "$((10 * rounds)) barriers of 4 with values" timeout 300 "$oracle" -v 256 -i $((10 * rounds)) \
 	"$work/a/n0.sock" "$work/b/n1.sock" "$work/a/n0.sock" "$work/b/n1.sock"
 ok "a NIC asked for lost tokens and dropped noise" recovered
 ok "the relay lost frames and added noise" worked

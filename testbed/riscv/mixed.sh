@@ -36,8 +36,8 @@ soft() {
 		--vdev=net_af_packet0,iface=va
 }
 
-barriers() { # ALGORITHM
-	timeout 300 "$BUILD/oracle" -a "$1" -i 20 "$work/m0/n0.sock" "$work/s/n2.sock" "$work/m1/n1.sock"
+barriers() { # ALGORITHM OPTIONS...
+	timeout 300 "$BUILD/oracle" -i 20 -a "$@" "$work/m0/n0.sock" "$work/s/n2.sock" "$work/m1/n1.sock"
 }
 
 ok "two RISC-V NICs on TAP interfaces" machines
@@ -45,4 +45,8 @@ ok "a soft NIC on net_af_packet" soft
 for alg in dissemination:1 pairwise linear; do
 	ok "20 barriers of all three, $alg" barriers $alg
 done
+for bytes in 8 256; do
+	ok "20 barriers of all three with values of $bytes bytes" barriers auto -v $bytes
+done
+ok "the soft NIC's host posts another value: every host gets an error" barriers auto -v 8 -w 1
 finish

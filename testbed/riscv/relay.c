@@ -57,8 +57,8 @@ static void noise(int fd, const struct sockaddr_un *to, const uint8_t *frame, si
 	switch (draw() % 4) {
 	case 0: /* the same frame again */
 		break;
-	case 1: /* cut short */
-		length = draw() % n;
+	case 1: /* cut short; to QEMU, an empty datagram is the end of the wire */
+		length = 1 + draw() % (n - 1);
 		break;
 	case 2: /* too long */
 		length = FRAME_MAX;

@@ -11,9 +11,9 @@ RISCV_CC := $(shell command -v $(RISCV_PREFIX)gcc)
 
 # What this NIC can do in 256 KB (firmware/nic/config.h). The arena is at least so large: the linker
 # and main.c check that all fits.
-RISCV_ARENA := 184320
+RISCV_ARENA := 172032
 RISCV_LIMITS := -DNBNIC_GROUPS_MAX=16u -DNBNIC_PORTS_MAX=8u -DNBNIC_HANDLES=64u -DNBNIC_ATTACHED_MAX=16u -DNBNIC_HEARD_MAX=64u -DNBNIC_USERS_MAX=8u \
-                -DNBNIC_MEMORY_BYTES=139264u -DNBNIC_TRACE=0 -DNBNIC_LATENCY=0 -DNBNIC_ADAPT=0 -DNBNIC_VALUES=0 -DBARED_ARENA=$(RISCV_ARENA)u
+                -DNBNIC_MEMORY_BYTES=139264u -DNBNIC_TRACE=0 -DNBNIC_LATENCY=0 -DNBNIC_ADAPT=0 -DBARED_ARENA=$(RISCV_ARENA)u
 # Speed on the path from token to completion, whose many small functions become few; size elsewhere. The
 # functions of mem.c are called by the compiler alone, which the optimizer at link time does not see; -O3
 # makes words of the bytes of token.c.
@@ -26,7 +26,8 @@ riscv_opt = $(if $(filter %/mem.c %/token.c,$1),-O3,$(if $(filter $1,$(RISCV_HOT
 RISCV_CFLAGS = -std=c11 $(WARN) -g -mcmodel=medany -ffreestanding -fno-common -ffunction-sections \
                -fdata-sections -fno-asynchronous-unwind-tables -fno-tree-loop-distribute-patterns -nostdinc \
                -isystem $(shell $(RISCV_CC) -print-file-name=include) $(BARED_INCLUDE) $(RISCV_LIMITS) -MMD -MP
-RISCV_LDFLAGS = $(RISCV_HOT) -nostdlib -static -Wl,--gc-sections -Wl,--no-warn-rwx-segments -Wl,--defsym=arena_min=$(RISCV_ARENA) \
+# The compiler warns of more than one partition, which it would optimize one after the other.
+RISCV_LDFLAGS = $(RISCV_HOT) -flto-partition=none -nostdlib -static -Wl,--gc-sections -Wl,--no-warn-rwx-segments -Wl,--defsym=arena_min=$(RISCV_ARENA) \
                 -T $(BARED)/image/link.ld
 RISCV_NIC_SRC := $(wildcard firmware/core/*.c firmware/nic/*.c)
 RISCV_IMAGE_SRC := $(BARED)/image/start.S $(wildcard $(BARED)/image/*.c)

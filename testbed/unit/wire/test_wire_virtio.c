@@ -75,6 +75,52 @@ static void budget_is_shared(void **state)
 	}
 }
 
+/* A token whose value fills a frame, and is not there any more when the frame arrives. */
+static void send_value(uint8_t last, uint8_t fill)
+{
+	struct nbfw_value v = { .op = NBAR_BOR, .type = NBAR_UINT8, .count = { 0, 1 } };
+	struct nbfw_token t = token;
+	struct nbnic_addr to = net.base.addr;
+
+	memset(v.byte, fill, NBAR_VALUE_MAX);
+	t.value = &v;
+	t.value_length = sizeof(v);
+	to.byte[MAC_SIZE - 1] = last;
+	assert_true(net_transmit(&net.base, &to, &t));
+}
+
+static void values_are_frames_of_their_length(void **state)
+{
+	struct nbfw_token t;
+
+	send_value(9, 0x5a);
+	assert_true(send_to(9));
+	assert_int_equal(net.tx.desc[0].length, FRAME_AT + NBFW_FRAME_MAX);
+	assert_int_equal(net.tx.desc[1].length, FRAME_AT + NBFW_FRAME_SIZE);
+	assert_true(FRAME_AT + NBFW_FRAME_MAX <= BUFFER_BYTES);
+	assert_true(nbfw_token_unpack(net.tx.buffer[0] + FRAME_AT, NBFW_FRAME_MAX, &t));
+	assert_int_equal(t.value_length, NBFW_VALUE_HEAD + NBAR_VALUE_MAX);
+	assert_int_equal(t.value->byte[NBAR_VALUE_MAX - 1], 0x5a);
+	/* The device sends the buffer again, with a shorter frame. */
+	net.tx.fresh = SLOTS;
+	net.tx.used.idx = 1;
+	assert_true(send_to(9));
+	assert_int_equal(net.tx.desc[0].length, FRAME_AT + NBFW_FRAME_SIZE);
+}
+
+static void own_frames_keep_their_values(void **state)
+{
+	for (uint32_t i = 0; i < LOOP; i++)
+		send_value(0, (uint8_t)i);
+	for (uint32_t i = 0; i < LOOP; i++) {
+		const struct nbfw_token *t = &net.loop[i];
+
+		assert_int_equal(t->value_length, NBFW_VALUE_HEAD + NBAR_VALUE_MAX);
+		assert_int_equal(t->value->byte[NBAR_VALUE_MAX - 1], i);
+	}
+	assert_int_equal(poll_all(2 * LOOP), LOOP);
+}
+
 /* The NIC returns free buffers to the device, but does not notify it of frames to itself. */
 static void notifies(void **state)
 {
@@ -103,5 +149,7 @@ static void refused_is_counted(void **state)
 }
 
 UNIT_MAIN(NULL, NULL, cmocka_unit_test_setup(budget_is_shared, setup),
+	  cmocka_unit_test_setup(values_are_frames_of_their_length, setup),
+	  cmocka_unit_test_setup(own_frames_keep_their_values, setup),
 	  cmocka_unit_test_setup(notifies, setup),
 	  cmocka_unit_test_setup(refused_is_counted, setup))

@@ -55,9 +55,10 @@ enum {
 #define NET_HEADER 12u
 #define ETHER_HEADER 14u
 #define FRAME_AT (NET_HEADER + ETHER_HEADER)
-#define BUFFER_BYTES 128u /* the device drops a longer frame, which is not ours */
-#define SLOTS 32u         /* buffers of each ring; a power of two */
-#define LOOP 32u          /* frames on the way from this NIC to itself; a power of two */
+/* Of a frame with a value; the device drops a longer frame, which is not ours. */
+#define BUFFER_BYTES ((FRAME_AT + NBFW_FRAME_MAX + 15u) & ~15u)
+#define SLOTS 16u /* buffers of each ring; a power of two. 32 do not fit into 256 KB */
+#define LOOP 16u  /* frames on the way from this NIC to itself; a power of two */
 
 struct desc {
 	uint64_t addr;
@@ -93,13 +94,14 @@ static struct {
 	 * back. */
 	uint32_t loop_head, loop_tail;
 	struct nbfw_token loop[LOOP];
+	struct nbfw_value loop_value[LOOP]; /* of those that carry one */
 } net;
 
 static void give(struct ring *r, uint16_t id)
 {
 	r->avail.entry[r->given % SLOTS] = id;
 	r->given++;
-	/* Pairs with the device's read of idx: entry and buffer are ready. */
+	/* Pairs with the device's read of idx: entry, descriptor and buffer are ready. */
 	__atomic_store_n(&r->avail.idx, r->given, __ATOMIC_RELEASE);
 }
 
@@ -131,7 +133,14 @@ static bool net_to_itself(const struct nbfw_token *t)
 		net.base.refused++;
 		return false;
 	}
-	net.loop[net.loop_tail++ % LOOP] = *t;
+	struct nbfw_token *to = &net.loop[net.loop_tail % LOOP];
+
+	*to = *t;
+	if (t->value_length) {
+		to->value = &net.loop_value[net.loop_tail % LOOP];
+		__builtin_memcpy(&net.loop_value[net.loop_tail % LOOP], t->value, t->value_length);
+	}
+	net.loop_tail++;
 	return true;
 }
 
@@ -166,7 +175,7 @@ static bool net_transmit(struct wire_base *w, const struct nbnic_addr *to,
 		return false;
 	}
 	copy_mac(r->buffer[id] + NET_HEADER, to->byte);
-	nbfw_token_pack(t, r->buffer[id] + FRAME_AT);
+	r->desc[id].length = FRAME_AT + nbfw_token_pack(t, r->buffer[id] + FRAME_AT);
 	give(r, id);
 	net_notify(r, 1);
 	return true;
@@ -194,11 +203,9 @@ static unsigned net_take_loopback(struct nbnic *nic, uint64_t now, unsigned most
 {
 	unsigned n = 0;
 
-	for (uint32_t end = net.loop_tail; net.loop_head != end && n < most; n++) {
-		struct nbfw_token t = net.loop[net.loop_head++ % LOOP];
-
-		nbnic_receive(nic, &net.base.addr, &t, now);
-	}
+	/* A place is free after its token, whose value lies there. */
+	for (uint32_t end = net.loop_tail; net.loop_head != end && n < most; n++, net.loop_head++)
+		nbnic_receive(nic, &net.base.addr, &net.loop[net.loop_head % LOOP], now);
 	return n;
 }
 
@@ -234,6 +241,7 @@ static void net_show(const struct wire_base *w, const struct nbnic_addr *a, char
 }
 
 static const struct wire_ops net_ops = {
+	.values = true,
 	.poll = net_poll,
 	.transmit = net_transmit,
 	.show = net_show,
@@ -253,7 +261,7 @@ static bool queue_start(uint32_t q, struct ring *r, uint16_t flags)
 	for (uint32_t i = 0; i < SLOTS; i++)
 		r->desc[i] = (struct desc){
 			.addr = (uintptr_t)r->buffer[i],
-			.length = flags & DESC_WRITE ? BUFFER_BYTES : FRAME_AT + NBFW_FRAME_SIZE,
+			.length = BUFFER_BYTES, /* of a frame to send: net_transmit sets it */
 			.flags = flags,
 		};
 	machine_write32(net.mmio + REG_QUEUE_SIZE, SLOTS);
