@@ -118,7 +118,7 @@ $(BUILD)/test_exchange: ALL_LDFLAGS += $(call wrap,calloc)
 $(BUILD)/test_glue_config: ALL_LDFLAGS += $(call wrap,dlopen uname)
 # Ranks are processes, with a fake MPI between them. Their system calls and allocations fail on demand.
 RANKS_OBJ := $(BUILD)/test/testbed/unit/glue/ranks.o $(BUILD)/test/testbed/unit/glue/rank_faults.o
-RANKS_BIN := $(patsubst %,$(BUILD)/%,test_join test_join_faults test_glue_wait test_glue_post test_glue_ended test_glue_tuned test_glue_last test_glue_rare test_glue_value test_judge)
+RANKS_BIN := $(patsubst %,$(BUILD)/%,test_join test_join_faults test_glue_post test_glue_ended test_glue_tuned test_glue_last test_glue_rare test_glue_value test_judge)
 $(RANKS_BIN): $(RANKS_OBJ)
 $(RANKS_BIN): ALL_LDFLAGS += $(call wrap,malloc calloc aligned_alloc free getrandom open posix_fallocate mmap socket connect sendmsg recvmsg fstat pthread_create pthread_join pthread_mutex_init pthread_mutex_destroy pthread_mutex_lock pthread_mutex_trylock pthread_mutex_unlock clock_gettime sched_yield nanosleep)
 $(BUILD)/test_glue_ended: ALL_LDFLAGS += $(call wrap,nbar_nic_why)

@@ -17,6 +17,9 @@
 
 #define RANKS_MAX 12u
 #define RANKS_NOTES 8u
+/* After the first failure a rank may wait for what never comes: then sleeps, and calls into the MPI
+ * that take time, are so many times as long by the clock of the test. */
+#define HURRY_FOLD 32
 #define MPI_BROKEN 61  /* code of a call after a failure of the MPI */
 #define MPI_REVOKED 76 /* code of a revoked communicator */
 #define MPI_TEXT 62    /* code of an error with a text */
@@ -51,6 +54,7 @@ struct ranks {
 	int revoked;              /* atomic: the code, or 0 */
 	int broken;               /* atomic: the MPI has failed */
 	bool failed;              /* a rank has failed: the others end */
+	bool hurry;               /* atomic: waits pass faster by the clock of the test */
 	uint32_t go[RANKS_NOTES]; /* atomic: signals of a test between its ranks */
 	struct rank_shown rank[RANKS_MAX];
 };
