@@ -348,8 +348,7 @@ void control_end(struct control *k)
 
 void control_unlink(struct control *k)
 {
-	for (uint32_t i = 0; i < k->nnic; i++)
-		rundir_remove(&k->nic[i].socket);
+	rundir_remove(&k->nic[0].socket);
 }
 
 const char *control_path(const struct control *k, uint32_t i)

@@ -359,6 +359,18 @@ static void too_many_are_being_closed(void **state)
 	assert_int_equal(user[1].nclient, 2); /* an idle client would free nothing */
 }
 
+/* The second call must not close what has the number of the socket by then. */
+static void listeners_close_once(void **state)
+{
+	int fd = k.nic[0].fd;
+
+	control_listeners_close(&k);
+	assert_int_equal(k.nic[0].fd, -1);
+	assert_int_equal(dup(STDIN_FILENO), fd);
+	control_listeners_close(&k);
+	assert_int_equal(close(fd), 0);
+}
+
 /* --- the process has no descriptor ------------------------------------------------------------ */
 
 /* The reply to a client for which accept() fails `fails` times. */
@@ -393,11 +405,13 @@ static void no_descriptor_is_left(void **state)
 			"limit (ulimit -n)");
 	assert_int_equal(naps, 49);
 	assert_int_equal(napped_ns, 49000000);
-	/* Each client anew. */
+	/* Each client anew, and whichever user it is. */
+	user[0].nclosing = 1;
+	user[1].nclosing = 0;
 	turned_away(50, "the daemon of n0 has no file descriptors left; restart it with a higher "
 			"limit (ulimit -n)");
 	assert_int_equal(naps, 98);
-	user[1].nclosing = 0;
+	user[0].nclosing = 0;
 	/* Not even for an instant: the client waits in the queue. */
 	accepts_that_fail = 2;
 	arrives();
@@ -431,5 +445,5 @@ static void the_richest_user_gives(void **state)
 UNIT_MAIN(NULL, NULL, TEST(a_user_has_a_share), TEST(closing_sockets_do_not_count),
 	  TEST(descriptors_are_counted), TEST(a_dropped_client_waits_for_its_thread),
 	  TEST(turns_go_round), TEST(the_share_is_full), TEST(an_idle_client_makes_room),
-	  TEST(too_many_are_being_closed), TEST(no_descriptor_is_left),
+	  TEST(too_many_are_being_closed), TEST(listeners_close_once), TEST(no_descriptor_is_left),
 	  TEST(the_richest_user_gives))

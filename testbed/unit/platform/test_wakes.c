@@ -362,9 +362,11 @@ static void more_sleepers_than_a_pass_wakes(void **state)
 	assert_int_equal(woken_max, INT_MAX);
 }
 
+static size_t another;
+
 static void wakes_another(void)
 {
-	wakes_wake(port[0], cells[1]); /* the waker is behind it */
+	wakes_wake(port[0], cells[another]); /* the waker is behind it */
 }
 
 static void drops_one(void)
@@ -382,13 +384,16 @@ static void nothing_is_lost_meanwhile(void **state)
 {
 	char byte;
 
-	wakes_wake(port[0], cells[3]);
-	waker_woken();
-	at_futex = wakes_another;
-	wakes_just(1, 3);
-	assert_int_equal(waker_woken(), 1);
-	wakes_just(1, 1);
-	assert_int_equal(waker_woken(), 0);
+	/* In each word of marks, not only in the first. */
+	for (another = 1; another < 4; another += 2) {
+		wakes_wake(port[0], cells[another == 1 ? 3 : 4]);
+		waker_woken();
+		at_futex = wakes_another;
+		wakes_just(1, another == 1 ? 3 : 4);
+		assert_int_equal(waker_woken(), 1);
+		wakes_just(1, another);
+		assert_int_equal(waker_woken(), 0);
+	}
 	wakes_wake(port[0], cells[1]);
 	waker_woken();
 	at_futex = drops_one;

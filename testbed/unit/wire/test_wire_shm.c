@@ -53,6 +53,7 @@ static int fstat_strange(int fd, struct stat *st)
 #define posix_fallocate(...) (fails_now("fallocate") ? EPERM : posix_fallocate(__VA_ARGS__))
 
 #include "shm.c"
+#include "value.h"
 
 #include "unit/descriptors.h"
 #include "unit/glue/said.h"
@@ -210,6 +211,51 @@ static void dead_sender(void **state)
 	assert_int_equal(b.wire->malformed, 1);
 }
 
+/* A slow sender has the time between two looks, however often the NIC polls. */
+static void slow_sender(void **state)
+{
+	uint32_t position;
+
+	assert_true(shm_reserve(of(&b)->own, &position));
+	assert_int_equal(poll_end(&b, 64), 0); /* the first look */
+	for (uint64_t ns = 1; ns < 5; ns++)
+		assert_int_equal(shm_poll(b.wire, &b.nic, b.now + ns * 1000000, 64), 0);
+	assert_int_equal(b.wire->drops, 0);
+	assert_int_equal(shm_poll(b.wire, &b.nic, b.now + 5000000, 64), 0);
+	assert_int_equal(b.wire->drops, 1);
+}
+
+/* A look at one slow sender is none at the next. */
+static void two_slow_senders(void **state)
+{
+	struct area *ring = of(&b)->own;
+	uint32_t position;
+
+	assert_true(shm_reserve(ring, &position));
+	assert_int_equal(poll_end(&b, 64), 0);
+	ring->slot[position].sequence = position + 1; /* it comes, with a frame of zeros */
+	assert_true(shm_reserve(ring, &position));
+	assert_int_equal(poll_end(&b, 64), 1);
+	assert_int_equal(b.wire->drops, 0);
+	assert_int_equal(poll_end(&b, 64), 0);
+	assert_int_equal(b.wire->drops, 1);
+}
+
+/* A ring is full, and its first sender has died. */
+static void dead_sender_of_full_ring(void **state)
+{
+	uint32_t position;
+
+	assert_true(shm_reserve(of(&b)->own, &position));
+	for (uint32_t i = 1; i < SLOTS; i++)
+		assert_true(send_to(&a, &b));
+	assert_int_equal(poll_end(&b, 64), 0);
+	assert_int_equal(poll_end(&b, 64), 0);
+	assert_int_equal(poll_end(&b, 2 * SLOTS), SLOTS - 1);
+	assert_int_equal(b.wire->drops, 1);
+	assert_int_equal(b.wire->malformed + a.wire->errors, 0);
+}
+
 static void nonsense(void **state)
 {
 	struct area *ring = of(&b)->own;
@@ -296,6 +342,31 @@ static void mixed_slots(void **state)
 		assert_int_equal(poll_end(&b, 1), 1);
 		assert_int_equal(b.wire->malformed, i < 3 ? i + 1 : 3);
 		assert_int_equal(taken(&b), i == 3);
+	}
+}
+
+/* A value lies beside its slot, and each of its bytes counts for the sum, the last one, too. */
+static void values(void **state)
+{
+	for (uint32_t n = 1; n <= NBAR_VALUE_MAX; n++) {
+		struct nbfw_value v = { .op = NBAR_BOR,
+					.type = NBAR_UINT8,
+					.count = { (uint8_t)n, (uint8_t)(n >> 8) } };
+		const struct nbfw_token t = { .type = NBFW_TOKEN,
+					      .value = &v,
+					      .value_length = (uint16_t)(NBFW_VALUE_HEAD + n) };
+
+		memset(v.byte, 0x5a, n);
+		for (uint32_t bad = 0; bad < 2; bad++) {
+			uint8_t *at = of(&b)->own->value[of(&b)->head % SLOTS];
+
+			assert_true(shm_transmit(a.wire, &b.wire->addr, &t));
+			assert_memory_equal(at, &v, t.value_length);
+			at[t.value_length - 1] ^= (uint8_t)bad;
+			assert_int_equal(poll_end(&b, 1), 1);
+			assert_int_equal(b.wire->malformed, n - 1 + bad);
+			assert_int_equal(taken(&b), n);
+		}
 	}
 }
 
@@ -490,13 +561,24 @@ static void each_call_fails(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		UNIT_IN(goes_round, setup, teardown),       UNIT_IN(full_peer, setup, teardown),
-		UNIT_IN(full_loopback, setup, teardown),    UNIT_IN(dead_sender, setup, teardown),
-		UNIT_IN(nonsense, setup, teardown),         UNIT_IN(peer_gone, setup, teardown),
-		UNIT_IN(cleans, setup, teardown),           UNIT_IN(mixed_slots, setup, teardown),
-		UNIT_IN(leaves_no_memory, setup, teardown), UNIT_IN(refuses, setup, teardown),
-		UNIT_IN(forked, setup, teardown),           UNIT_IN(answers, setup, teardown),
-		UNIT_IN(one_place, setup, teardown),        UNIT(each_call_fails),
+		UNIT_IN(goes_round, setup, teardown),
+		UNIT_IN(full_peer, setup, teardown),
+		UNIT_IN(full_loopback, setup, teardown),
+		UNIT_IN(dead_sender, setup, teardown),
+		UNIT_IN(nonsense, setup, teardown),
+		UNIT_IN(peer_gone, setup, teardown),
+		UNIT_IN(cleans, setup, teardown),
+		UNIT_IN(mixed_slots, setup, teardown),
+		UNIT_IN(leaves_no_memory, setup, teardown),
+		UNIT_IN(refuses, setup, teardown),
+		UNIT_IN(forked, setup, teardown),
+		UNIT_IN(answers, setup, teardown),
+		UNIT_IN(one_place, setup, teardown),
+		UNIT_IN(values, setup, teardown),
+		UNIT_IN(slow_sender, setup, teardown),
+		UNIT_IN(two_slow_senders, setup, teardown),
+		UNIT_IN(dead_sender_of_full_ring, setup, teardown),
+		UNIT(each_call_fails),
 	};
 	int rc;
 

@@ -6,14 +6,19 @@
  *
  * A NIC without groups counts each received frame as a stranger.
  */
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 static int send_error; /* errno of the next calls; 0: they send */
 
 static ssize_t sendto_or_fail(int fd, const void *data, size_t size, int flags,
 			      const struct sockaddr *to, socklen_t length);
+static int unsent; /* bytes in the send buffer, as the kernel says */
+
 #define sendto sendto_or_fail
+#define ioctl(fd, what, bytes) (*(bytes) = unsent, 0)
 #include "udp.c"
+#undef ioctl
 #undef sendto
 
 #include "unit/glue/said.h"
@@ -51,7 +56,7 @@ static int setup_on(const char *bind_to)
 	struct options options = { .bind = bind_to };
 
 	a = b = NULL;
-	send_error = 0;
+	send_error = unsent = 0;
 	if (udp_open("a", option_of, &options, &a) < 0)
 		return -1;
 	assert_int_equal(udp_open("b", option_of, &options, &b), 0);
@@ -196,6 +201,47 @@ static void refused(void **state)
 	send_error = EPERM;
 	assert_true(udp_transmit(a, &b->addr, &t));
 	assert_int_equal(a->errors, 1);
+}
+
+#define SECOND UINT64_C(1000000000)
+
+/* Frames that a NIC gets at this time, of ten. */
+static uint32_t frames_at(struct udp_wire *w, const struct nbnic_addr *to, uint64_t now)
+{
+	uint32_t n = 0;
+
+	w->now = now;
+	for (uint32_t i = 0; i < 10; i++)
+		n += has_room(w, to);
+	return n;
+}
+
+/* A NIC that was not heard for 2 s gets all frames while half of the send buffer is empty, and up
+ * to seven eighths of it 4 frames in 4 s. */
+static void room_for_silent_nics(void **state)
+{
+	struct udp_wire *w = (struct udp_wire *)a;
+	const struct nbnic_addr one = { { 4, 0, 0, 7, 10, 0, 0, 1 } }, two = { { 4, 0, 0, 7, 9 } };
+	const uint64_t now = 100 * SECOND;
+	int buffer;
+	socklen_t size = sizeof(buffer);
+
+	assert_int_equal(getsockopt(w->fd, SOL_SOCKET, SO_SNDBUF, &buffer, &size), 0);
+	assert_int_equal(w->silent_max, buffer / 2);
+	w->silent_max = 1000;
+	unsent = 999;
+	assert_int_equal(frames_at(w, &one, now), 10);
+	unsent = 1000;
+	assert_int_equal(frames_at(w, &one, now), 4);
+	assert_int_equal(frames_at(w, &one, now + 4 * SECOND), 0);
+	unsent = 1749;
+	assert_int_equal(frames_at(w, &one, now + 4 * SECOND + 1), 4);
+	assert_int_equal(frames_at(w, &one, now + 8 * SECOND + 1), 0);
+	unsent = 1750;
+	assert_int_equal(frames_at(w, &two, now + 9 * SECOND), 0);
+	note_heard(w, &two);
+	assert_int_equal(frames_at(w, &two, now + 11 * SECOND), 10);
+	assert_int_equal(frames_at(w, &two, now + 11 * SECOND + 1), 0);
 }
 
 /* A child does not keep the socket of its parent. */
@@ -360,7 +406,7 @@ static void options_ipv6(void **state)
 
 UNIT_MAIN(NULL, NULL, UNIT_IN(budget, setup, teardown), UNIT_IN(drops, setup, teardown),
 	  UNIT_IN(ipv4, setup, teardown), UNIT(ipv6), UNIT_IN(other_family, setup, teardown),
-	  UNIT_IN(refused, setup, teardown), UNIT(link_local), UNIT(forked),
-	  UNIT_IN(taken, setup, teardown), UNIT(by_default),
+	  UNIT_IN(refused, setup, teardown), UNIT_IN(room_for_silent_nics, setup, teardown),
+	  UNIT(link_local), UNIT(forked), UNIT_IN(taken, setup, teardown), UNIT(by_default),
 	  UNIT_IN(sends_from_address, setup, teardown), UNIT(address_of_translator),
 	  UNIT(zone_shown), UNIT(options), UNIT(options_ipv6))
