@@ -7,7 +7,7 @@
 # mpi     p50 of MPI_Barrier, in us; medians, and the median of the ratios to the wire kernel. Where there are
 #         enough processors, each rank has its own: two on one would wait for the scheduler
 # busy    a member computes for 10 ms inside its barrier: p50 of how long the others wait, in us
-# sleep   hosts that sleep while one is 100 ms late: processor time of hosts and daemons, in us a barrier and host
+# sleep   hosts that sleep while one is 100 ms late: processor time of daemons and hosts, in us a host and 100 ms
 # bounce  barriers of two hosts beside one bare frame: see bounce.c
 #
 # Environment: WHAT: "mpi busy sleep bounce"; HOSTS: "2 4 8"; WIRES: those beside kernel; REPEAT; BARRIERS.
@@ -78,36 +78,43 @@ rows() {
 	done
 }
 
-# Prints the processor time of the daemons of a side so far, in ns.
-daemons_ns() {
-	on "$1" exec head sh -c 'cd /proc && for p; do cat $p/task/*/schedstat; done' sh $(cat "$work/$1"/nicd.*.pid) |
-		awk '{ sum += $1 } END { print sum }'
-}
-
-# sleepers SIDE HOSTS BARRIERS: prints the processor time of hosts and daemons, in us.
+# sleepers SIDE HOSTS: reads the processor time of daemons and of hosts twice amid barriers. Prints what a host
+# takes in 100 ms: us of its daemon, of itself, of both, how often the scheduler ran the two, and us of a process that
+# only sleeps 100 ms: this is what one wake costs here.
 sleepers() {
-	local before hosts k nics=
+	local k nics=
+	[ -p "$work/silence" ] || mkfifo "$work/silence"
 	for ((k = 0; k < $2; k++)); do nics="$nics $work/$1/nic/n$k.sock"; done
-	before=$(daemons_ns "$1")
-	hosts=$(TIMEFORMAT='%U %S'; { time NBAR_WAIT=block on "$1" exec head "$BUILD/oracle" -i "$3" -d 100 $nics \
-		>"$work/out" 2>&1; } 2>&1) || die "sleepers on $1: $(cat "$work/out")"
-	echo "$hosts $before $(daemons_ns "$1")" | awk '{ printf "%d\n", 1e6 * ($1 + $2) + ($4 - $3) / 1000 }'
+	NBAR_WAIT=block on "$1" exec head sh -c '
+		read_all() { for p; do cat /proc/$p/task/*/schedstat; done | awk "{ ns += \$1; n += \$3 } END { print ns, n }"; }
+		daemons=$1 seconds=$2
+		shift 2
+		"$@" & oracle=$!
+		bash -c "while ! read -rt .1 <&3; do :; done" 3<>"$0" & bare=$!
+		sleep 1
+		hosts=$(cat /proc/$oracle/task/$oracle/children)
+		from=$(date +%s%N) a=$(read_all $daemons) b=$(read_all $hosts) c=$(read_all $bare)
+		sleep "$seconds"
+		echo $a $b $c $(read_all $daemons) $(read_all $hosts) $(read_all $bare) $(($(date +%s%N) - from))
+		kill $bare
+		wait $oracle' "$work/silence" "$(cat "$work/$1"/nicd.*.pid)" "$seconds" "$BUILD/oracle" -i $((seconds * 10 + 15)) -d 100 $nics \
+		>"$work/out" 2>&1 || die "sleepers on $1: $(cat "$work/out")"
+	awk -v hosts="$2" 'NF == 13 { n = hosts * $13 / 1e8; $1 = ($7 - $1) / n; $3 = ($9 - $3) / n
+		printf "%.0f %.0f %.0f %.2f %.2f %.0f\n", $1 / 1e3, $3 / 1e3, ($1 + $3) / 1e3, ($8 - $2) / n, ($10 - $4) / n,
+			($11 - $5) / ($12 - $6) / 1e3 }' "$work/out"
 }
 
-# Set-up and end cost as much with few barriers as with many.
 rows_of_sleepers() {
-	local n i side few=2 many=42 us
+	local n i side seconds=3
 	for n in ${HOSTS:-2 4 8}; do
 		for side in ${sides#none }; do
 			[ "$side" != af_packet ] || continue # its thread polls
 			up "$n" "$side"
-			for ((i = 0; i < repeat; i++)); do
-				us=$(($(sleepers "$side" "$n" $many) - $(sleepers "$side" "$n" $few)))
-				echo "$side $((us / (many - few) / n))"
-			done >"$work/rows"
+			for ((i = 0; i < repeat; i++)); do sleepers "$side" "$n"; done >"$work/rows"
 			all_down
-			awk "$(cat testbed/bench/ratios.awk)"' { value["us", NR] = $2 }
-				END { print median("us", NR) }' "$work/rows" | xargs printf 'sleep  %5d %-10s %10.0f us\n' "$n" "$side"
+			awk "$(cat testbed/bench/ratios.awk)"' { for (i = 1; i <= NF; i++) value[i, NR] = $i }
+				END { for (i = 1; i <= NF; i++) printf "%s ", median(i, NR) }' "$work/rows" |
+				xargs printf 'sleep  %5d %-10s us: daemon %.0f + host %.0f = %.0f; slices %.1f + %.1f; a bare sleep %.0f us\n' "$n" "$side"
 		done
 	done
 }
