@@ -13,7 +13,7 @@
 #define SIGNALS_EVERY 8u
 
 /* Each TIMEOUT of a lent group wakes a daemon, and its PULLs wake others. */
-#define LEND_PATIENCE 6u
+#define LEND_PATIENCE 7u
 #define TICK_NS UINT64_C(10000000)       /* between two ticks, at most */
 #define LIVES_A_TICK 16u                 /* ports whose `life` word one tick changes */
 #define LOOK_NS UINT64_C(100000000)      /* between two looks at the processes of hosts */
@@ -168,7 +168,7 @@ __attribute__((noinline)) static bool send_signals(struct nbnic_device *d, unsig
 __attribute__((cold, noinline)) static bool tick(struct nbnic_device *d, uint64_t now)
 {
 	uint64_t half = d->pull_ns / 2;
-	bool any = false;
+	bool any = false, kicked = d->next_tick == 0;
 
 	/* Hosts doubt a NIC that shows them no sign of life for a second, whatever pull_ns is. */
 	d->next_tick = now + (half < TICK_NS ? half : TICK_NS);
@@ -176,7 +176,7 @@ __attribute__((cold, noinline)) static bool tick(struct nbnic_device *d, uint64_
 		if (d->live_at >= d->nbusy)
 			d->live_at = 0;
 		if (NBNIC_LEND && d->wire->ops->lend)
-			any |= nbnic_lend_look(d, d->open[d->live_at], now);
+			any |= nbnic_lend_look(d, d->open[d->live_at], kicked, now);
 		nbnic_page_live(d->open[d->live_at++]);
 	}
 	return any;

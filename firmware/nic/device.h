@@ -75,10 +75,11 @@ struct nbnic_device {
 void nbnic_users_init(struct nbnic_device *d, uint32_t percent);
 
 /* lend.c, of the pass: takes a group back; lends some of the groups that have nothing to do; and
- * takes back groups whose posts the wire may not have heard of. True: a doorbell must be read. */
+ * takes back groups whose posts the wire may not have heard of, at the second look at the same
+ * post, or if the host has kicked. True: a doorbell must be read. */
 void nbnic_lend_take(struct nbnic_device *d, struct nbnic_group *g, uint64_t now);
 bool nbnic_lend_some(struct nbnic_device *d, uint64_t now);
-bool nbnic_lend_look(struct nbnic_device *d, struct nbnic_port *p, uint64_t now);
+bool nbnic_lend_look(struct nbnic_device *d, struct nbnic_port *p, bool kicked, uint64_t now);
 
 /* A port has got its first group, or lost its last one: moves it to its part of open[]. Only within
  * platform->exclusive. */

@@ -117,18 +117,24 @@ bool nbnic_lend_some(struct nbnic_device *d, uint64_t now)
 	return any;
 }
 
-bool nbnic_lend_look(struct nbnic_device *d, struct nbnic_port *p, uint64_t now)
+bool nbnic_lend_look(struct nbnic_device *d, struct nbnic_port *p, bool kicked, uint64_t now)
 {
 	bool any = false;
 
 	for (uint32_t i = 0; i < p->nlive && i < NBNIC_SCAN_CELLS; i++) {
 		uint32_t at = p->live[p->look_at++ % p->nlive];
+		struct nbnic_cell *cell = &p->cell[at];
+		uint32_t posted, looked = cell->looked;
 
-		if (p->cell[at].lent && !nbnic_page_is_seen(p, at) &&
-		    nbnic_page_is_waiting(p, at)) {
-			nbnic_lend_take(d, p->cell[at].group, now);
-			any = true;
-		}
+		if (!cell->lent || nbnic_page_is_seen(p, at) ||
+		    !nbnic_page_is_waiting(p, at, &posted))
+			continue;
+		cell->looked = posted;
+		/* The wire has heard of most posts. */
+		if (!kicked && posted != looked)
+			continue;
+		nbnic_lend_take(d, cell->group, now);
+		any = true;
 	}
 	return any;
 }

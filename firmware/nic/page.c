@@ -193,10 +193,10 @@ uint32_t nbnic_page_completed_epoch(const struct nbnic_port *p, uint32_t cell)
 	return __atomic_load_n(&half[__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__], __ATOMIC_RELAXED);
 }
 
-bool nbnic_page_is_waiting(const struct nbnic_port *p, uint32_t cell)
+bool nbnic_page_is_waiting(const struct nbnic_port *p, uint32_t cell, uint32_t *posted)
 {
-	return __atomic_load_n(&p->page->doorbell[cell].posted, __ATOMIC_RELAXED) !=
-	       nbnic_page_completed_epoch(p, cell);
+	*posted = __atomic_load_n(&p->page->doorbell[cell].posted, __ATOMIC_RELAXED);
+	return *posted != nbnic_page_completed_epoch(p, cell);
 }
 #endif
 

@@ -18,6 +18,7 @@ struct nbnic_cell {
 	struct nbnic_group *group;
 	uint32_t posted;     /* doorbell as last read */
 	uint32_t wake_seq;   /* as last read */
+	uint32_t looked;     /* doorbell at the last look, if the host waited: lend.c */
 	uint16_t live_index; /* of this cell in live[], while it has a group */
 	uint16_t held;       /* attached processes that still look at the cell */
 	bool wake_pending;   /* wake sleepers at the next completion */
@@ -96,8 +97,8 @@ bool nbnic_page_is_seen(const struct nbnic_port *p, uint32_t cell);
 /* The last barrier of this cell that the wire has completed; or what the host wrote there. */
 uint32_t nbnic_page_completed_epoch(const struct nbnic_port *p, uint32_t cell);
 
-/* True if the host waits for a barrier that it has posted in this cell. */
-bool nbnic_page_is_waiting(const struct nbnic_port *p, uint32_t cell);
+/* True if the host waits for a barrier that it has posted in this cell; *posted: its doorbell. */
+bool nbnic_page_is_waiting(const struct nbnic_port *p, uint32_t cell, uint32_t *posted);
 
 /* Functions of nbnic_ops: see nic.h. */
 void nbnic_page_complete(struct nbnic_port *p, struct nbnic *nic, uint32_t cell, uint32_t epoch,

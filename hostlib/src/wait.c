@@ -30,7 +30,7 @@
 #define NAP_MIN_NS UINT64_C(10000)          /* between two passes of a NIC in this process; */
 #define NAP_MAX_NS UINT64_C(1000000)        /* each nap is twice as long as the one before */
 #define LOOK_NS UINT64_C(10000000)          /* between two looks at the control socket */
-#define SLEEP_NS UINT64_C(50000000)         /* the longest sleep without a look at the socket */
+#define SLEEP_NS UINT64_C(200000000)        /* the longest sleep without a look at the socket */
 #define STATUS UINT64_C(0xffffffff00000000) /* of a group's completion word */
 
 uint64_t nblib_now_ns(void)

@@ -23,7 +23,7 @@
 /* Idle policy "sleep": from the last work to the first sleep, if a NIC itself runs groups. */
 #define AWAKE_NS UINT64_C(200000)
 /* The longest sleep. A host doubts a NIC without a sign of life. */
-#define SLEEP_MAX_NS UINT64_C(100000000)
+#define SLEEP_MAX_NS UINT64_C(250000000)
 #define PASSES_A_CALL 16u
 /* After all groups have failed, peers have some pull intervals to send PULLs, and the NIC sends its
  * remaining frames for a bounded time. */
@@ -357,14 +357,16 @@ void nicd_run(struct nicd *d, enum nicd_idle idle, uint64_t spin_ns)
 	uint64_t now = nicd_clock(), work_at = now;
 
 	for (; !is_over(d, now); now = nicd_clock()) {
-		bool lent;
+		bool work = nicd_pass(d, now), lent = idle == NICD_IDLE_SLEEP && lends_all(d);
 
-		if (nicd_pass(d, now)) {
+		if (work) {
 			work_at = now;
-			continue;
+			if (!lent || d->stop_at)
+				continue;
+			/* The pass before the sleep is the next one. */
+			now = nicd_clock();
 		}
 		look_for_tracers(d, now);
-		lent = idle == NICD_IDLE_SLEEP && lends_all(d);
 		if (now - work_at < spin_ns && !lent)
 			continue;
 		switch (idle) {

@@ -184,13 +184,13 @@ static void one_of_256_tests_looks(void **state)
 	assert_int_equal(fake.looks, 2);
 }
 
-/* A sleep on a group ends after 50 ms at the latest: a NIC that was killed wakes no thread. */
+/* A sleep on a group ends after 200 ms at the latest: a NIC that was killed wakes no thread. */
 static void a_sleep_is_bounded(void **state)
 {
-	assert_int_equal(wait_for((struct nbar_wait_policy){ 0, 0, 1 }, 120 * MS), -ETIME);
+	assert_int_equal(wait_for((struct nbar_wait_policy){ 0, 0, 1 }, 420 * MS), -ETIME);
 	assert_int_equal(fake.nsleep, 3);
-	assert_int_equal(fake.sleep[0], 50 * MS);
-	assert_int_equal(fake.sleep[1], 50 * MS);
+	assert_int_equal(fake.sleep[0], 200 * MS);
+	assert_int_equal(fake.sleep[1], 200 * MS);
 	assert_int_equal(fake.sleep[2], 20 * MS);
 	assert_int_equal(fake.op, FUTEX_WAIT);
 	assert_int_equal(fake.looks, 2);
@@ -205,7 +205,7 @@ static void a_sleep_is_bounded(void **state)
 static void a_thread_looks_once_more_before_it_sleeps(void **state)
 {
 	fake.look = complete;
-	assert_int_equal(wait_for((struct nbar_wait_policy){ 0, 0, 1 }, 120 * MS), 0);
+	assert_int_equal(wait_for((struct nbar_wait_policy){ 0, 0, 1 }, 420 * MS), 0);
 	assert_int_equal(fake.looks, 1);
 	assert_int_equal(fake.nsleep, 1); /* before the look */
 }
@@ -309,7 +309,7 @@ static void a_silent_nic_ends_a_wait(void **state)
 {
 	page.life = 7;
 	group.life = 7;
-	group.life_mute = NBLIB_MUTE_NS - 50 * MS;
+	group.life_mute = NBLIB_MUTE_NS - 200 * MS;
 	assert_int_equal(wait_for((struct nbar_wait_policy){ 0, 0, 1 }, NBAR_FOREVER), -ETIME);
 	assert_int_equal(fake.nsleep, 1);
 	assert_int_equal(fake.looks, 1);
@@ -401,7 +401,7 @@ static void release(void)
 	team_word = 1;
 }
 
-/* Threads of a team sleep until they are woken; in front of a group, for 50 ms at a time. The
+/* Threads of a team sleep until they are woken; in front of a group, for 200 ms at a time. The
  * failure of a later barrier does not end the wait. */
 static void a_thread_of_a_team_sleeps(void **state)
 {
@@ -413,7 +413,7 @@ static void a_thread_of_a_team_sleeps(void **state)
 		fake.wake = release;
 		assert_true(nblib_wait_team(&team, &team_word, 1));
 		assert_int_equal(fake.nsleep, i + 1);
-		assert_true(fake.sleep[i] == (i == 0 ? NBAR_FOREVER : 50 * MS));
+		assert_true(fake.sleep[i] == (i == 0 ? NBAR_FOREVER : 200 * MS));
 		team.group = &group;
 	}
 }

@@ -592,19 +592,46 @@ static void posts_are_not_missed(void **state)
 	wire.refuses = true;
 	passes(3);
 	assert_int_equal(done(0), 1);
-	/* The wire does not hear of a post: the NIC looks now and then. */
-	wire.refuses = false;
+	/* The wire does not hear of a post: the NIC looks now and then, or when the host kicks. */
+	for (uint32_t kicks = 0; kicks < 2; kicks++) {
+		wire.refuses = false;
+		passes(1);
+		ring(0);
+		assert_false(nbnic_device_pass(&w.device, w.now));
+		if (kicks) {
+			nbnic_device_look(&w.device);
+		} else {
+			w.now = w.device.next_tick;
+			assert_false(nbnic_device_pass(&w.device, w.now));
+			w.now = w.device.next_tick;
+		}
+		assert_true(group_at(0)->lent);
+		wire.refuses = true;
+		assert_true(nbnic_device_pass(&w.device, w.now));
+		assert_false(group_at(0)->lent);
+		assert_true(group_at(1)->lent);
+		assert_true(nbnic_device_pass(&w.device, w.now));
+		assert_int_equal(group_at(0)->state->epoch, 2 + kicks);
+		start(1);
+		passes(3);
+		assert_int_equal(done(0), 2 + kicks);
+	}
+}
+
+/* A host that has posted since the last look is left alone: the wire has heard most posts. */
+static void posts_of_late_are_left_to_the_wire(void **state)
+{
+	pair_open();
 	passes(1);
-	ring(0);
-	assert_false(nbnic_device_pass(&w.device, w.now));
-	assert_true(group_at(0)->lent);
-	w.now = w.device.next_tick;
-	wire.refuses = true;
-	assert_true(nbnic_device_pass(&w.device, w.now));
-	assert_false(group_at(0)->lent);
-	assert_true(group_at(1)->lent);
-	assert_true(nbnic_device_pass(&w.device, w.now));
-	assert_int_equal(group_at(0)->state->epoch, 2);
+	for (uint32_t i = 1; i <= 3; i++) {
+		start(0);
+		w.now = w.device.next_tick;
+		passes(1);
+		start(1);
+		passes(2);
+		assert_int_equal(done(0), i);
+	}
+	assert_int_equal(wire.takes, 0);
 }
 
 /* A look leaves groups alone whose posts the wire has heard, or whose hosts wait for nothing. */
@@ -626,6 +653,9 @@ static void looks_take_no_more_than_they_must(void **state)
 	w.now = w.device.next_tick;
 	wire.refuses = true;
 	passes(1);
+	assert_true(group_at(1)->lent);
+	w.now = w.device.next_tick;
+	passes(1);
 	assert_false(group_at(1)->lent);
 }
 
@@ -642,7 +672,7 @@ static void every_cell_has_its_look(void **state)
 	assert_int_equal(wire.lends, n);
 	for (uint32_t i = 0; i < n; i++)
 		ring(i);
-	for (uint32_t i = 0; i < 4; i++) {
+	for (uint32_t i = 0; i < 6; i++) {
 		w.now = w.device.next_tick;
 		passes(1);
 	}
@@ -869,7 +899,8 @@ UNIT_MAIN(NULL, NULL, LEND_TEST(a_wire_runs_barriers), LEND_TEST(what_the_wire_c
 	  LEND_TEST(a_deadline_is_kept_without_progress), LEND_TEST(a_step_is_progress),
 	  LEND_TEST(a_wanted_group_times_out), LEND_TEST(a_pull_is_answered_by_the_state_of_now),
 	  LEND_TEST(sleepers_are_woken), LEND_TEST(posts_are_not_missed),
-	  LEND_TEST(looks_take_no_more_than_they_must), LEND_TEST(every_cell_has_its_look),
+	  LEND_TEST(looks_take_no_more_than_they_must),
+	  LEND_TEST(posts_of_late_are_left_to_the_wire), LEND_TEST(every_cell_has_its_look),
 	  LEND_TEST(a_lost_state_fails_the_group), LEND_TEST(nothing_wakes_a_nic_that_lends_all),
 	  LEND_TEST(lent_groups_may_end), LEND_TEST(failures_reach_lent_groups),
 	  LEND_TEST(statistics_are_of_now), LEND_TEST(groups_come_back_a_few_at_a_time),

@@ -309,7 +309,7 @@ static void when_it_sleeps(void **state)
 	assert_int_equal(nsleep, 1);
 	/* The last work was at 299 us. */
 	assert_in_range(slept_at, NOW + (299 + 200) * US, NOW + (299 + 205) * US);
-	assert_int_equal(slept_ns, 100 * MS);
+	assert_int_equal(slept_ns, 250 * MS);
 	assert_true(asked[0] == 0 && asked[1] == 0);
 	nics_end();
 }
@@ -326,11 +326,12 @@ static void when_it_sleeps_at_once(void **state)
 		assert_int_equal(nicd_may_sleep(&d), 0);
 		at_sleep = stop;
 		pass_ns = US;
+		work_until = NOW + US;
 		nicd_run(&d, NICD_IDLE_SLEEP, 4 * US);
 		if (i == 0)
-			assert_int_equal(slept_at, NOW + 2 * US); /* two passes */
+			assert_int_equal(slept_at, NOW + 2 * US); /* two passes, one with work */
 		else
-			assert_in_range(slept_at, NOW + 200 * US, NOW + 205 * US);
+			assert_in_range(slept_at, NOW + 200 * US, NOW + 206 * US);
 		d.nic[1]->device.nic.nopen = 0;
 		nics_end();
 	}
@@ -403,11 +404,11 @@ static void how_long_it_sleeps(void **state)
 		uint64_t next[2], until;
 		uint32_t awake;
 	} row[] = {
-		{ { UINT64_MAX, UINT64_MAX }, 100 * MS, 2 },
+		{ { UINT64_MAX, UINT64_MAX }, 250 * MS, 2 },
 		{ { NOW + 50 * MS, UINT64_MAX }, 50 * MS, 2 },
 		{ { UINT64_MAX, NOW + 30 * MS }, 30 * MS, 2 },
 		{ { NOW + 60 * MS, NOW + 30 * MS }, 30 * MS, 2 },
-		{ { NOW + 101 * MS, UINT64_MAX }, 100 * MS, 2 },
+		{ { NOW + 251 * MS, UINT64_MAX }, 250 * MS, 2 },
 		{ { UINT64_MAX, UINT64_MAX }, 200 * US + 25 * US, 1 },
 		{ { UINT64_MAX, NOW + 210 * US }, 210 * US, 1 },
 	};
@@ -428,9 +429,9 @@ static void how_long_it_sleeps(void **state)
 		at_sleep = stop;
 		nicd_run(&d, NICD_IDLE_SLEEP, 0);
 		assert_int_equal(slept_at, NOW + 200 * US);
-		/* 100 ms count from the begin of the sleep, timers from the clock. */
+		/* 250 ms count from the begin of the sleep, timers from the clock. */
 		assert_int_equal(slept_ns,
-				 row[i].until == 100 * MS ? 100 * MS : row[i].until - 200 * US);
+				 row[i].until == 250 * MS ? 250 * MS : row[i].until - 200 * US);
 		nics_end();
 	}
 }
