@@ -57,8 +57,8 @@ void control_free(struct control *k);
  * descriptors. The descriptor of a client that connects during the fork stays open. */
 void control_forked(const struct control *k);
 
-/* Removes the listening socket of an in-process NIC whose process is about to end; threads may still
- * run. */
+/* Removes the listening socket of an in-process NIC whose process is about to end; threads may
+ * still run. */
 void control_unlink(struct control *k);
 
 /* Path of the socket of NIC i. */
