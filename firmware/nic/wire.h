@@ -29,6 +29,7 @@ struct wire_base {
 	struct nbnic_addr addr;     /* set by open */
 	char text[64];              /* address for people; set by open */
 	char why[96];               /* why it is this address; may be empty; set by open */
+	const char *no_values;      /* NULL, or why this NIC carries no values; set by open */
 	/* request_stat.c moves these to the counters of the NIC, and sets them to 0. */
 	uint64_t errors;    /* frames the wire did not take */
 	uint64_t malformed; /* frames that did not unpack */

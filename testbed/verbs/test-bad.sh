@@ -83,13 +83,15 @@ limited_itself() {
 	shift
 	exec setpriv --bounding-set -ipc_lock bash -c 'ulimit -l "$0" && exec "$@"' "$kb" "$@"
 }
-within="limited_itself 64"
-ok "a daemon that may lock 64 KB" nics l -
+within="limited_itself 232" # all but the memory of connections
+ok "a daemon that may lock 232 KB" nics l -
 within=
 ok "two MTUs: refused" no_group "different MTUs; .* mtu=" "$work/a/n1.sock" "$work/b/n0.sock"
 ok "two modes: refused" no_group "different modes; give all the same mode=" "$work/a/n0.sock" "$work/w/n0.sock"
 ok "two kinds of connections: refused" no_group "name mode=write-rc or mode=write-uc at both" "$work/c/n0.sock" "$work/w/n0.sock"
 ok "another wire: refused" no_group "another kind of wire" "$work/a/n0.sock" "$work/u/n0.sock"
+ok "values with an MTU of 256: refused" no_group "n1 carries no values: its MTU is 256 bytes; raise" \
+	-v 8 "$work/a/n1.sock" "$work/a/n1.sock"
 ok "no memory for a connection: the message says to raise the limit" \
 	no_group "raise its process's limit (ulimit -l)" "$work/l/n0.sock" "$work/w/n0.sock"
 ok "20,000 datagrams of garbage: barriers go on" garbage

@@ -30,7 +30,7 @@ packets() {
 
 loss() {
 	at each tc qdisc add dev eth0 root netem loss 5% || return
-	across $NBAR_GUESTS -i 60 -a dissemination:1 && across 2 -i 60
+	across $NBAR_GUESTS -i 60 -a dissemination:1 && across 2 -i 60 && across $NBAR_GUESTS -i 60 -v 64
 	local rc=$?
 	at each tc -s qdisc show dev eth0 >"$work/lost"
 	at each tc qdisc del dev eth0 root
@@ -89,7 +89,7 @@ suite() {
 		whole
 		nic_dies
 	fi
-	ok "$mode: with 5 % loss" loss
+	ok "$mode: with 5 % loss, also with values" loss
 	[ "$mode" != $other ] && [ -z "${NBAR_MODES:-}" ] || link_goes
 	ok "$mode: the daemons end" stop_all
 }

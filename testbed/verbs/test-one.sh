@@ -28,6 +28,15 @@ algorithms() {
 	done
 }
 
+# In the write modes, those of 256 bytes go as datagrams.
+values() {
+	local bytes
+	for bytes in 8 64 256; do
+		"$oracle" -v $bytes -i 80 $(a 0 0) $(b 0 1) || return
+	done
+	"$oracle" -v 64 -w 1 -i 9 $(a 0) $(b 0 1)
+}
+
 # Barriers of two; the device's counters show that it carried their signals.
 by_rdma() {
 	local before after
@@ -89,6 +98,7 @@ short() {
 	ok "$mode: another daemon starts" nics $mode-b - - - -
 	qps=$(resource qp) mrs=$(resource mr)
 	ok "$mode: 15 barriers of 2 to 8 members" sizes 15
+	ok "$mode: 40 barriers of 4 with values" "$oracle" -v 64 -i 40 $(a 0 1) $(b 0 1)
 	ok "$mode: the device carried every signal" by_rdma
 	ok "$mode: number and type of a group's queue pairs" of_a_group "$qps" "$mrs"
 	ok "$mode: queue pairs and memory of closed groups are given back" soon unchanged "$qps" "$mrs"
@@ -101,6 +111,7 @@ suite() {
 	ok "$mode: 50 barriers of 2 to 8 members" sizes 50
 	ok "$mode: 100 barriers of 4 and 50 of 3, by each algorithm" algorithms
 	ok "$mode: several members at one NIC" "$oracle" -i 100 $(a 0 0 0) $(b 0)
+	ok "$mode: with values" values
 	ok "$mode: each member in turn comes late" "$oracle" -i 8 -d 50 $(a 0 1) $(b 0 1)
 	ok "$mode: the device carried every signal" by_rdma
 	ok "$mode: number and type of a group's queue pairs" of_a_group "$qps" "$mrs"
@@ -128,7 +139,7 @@ in_process_algorithms() {
 	for alg in pairwise dissemination:3 mcs linear custom; do
 		"$oracle" -i 15 -a $alg $(in_process 3 name=a) || return
 	done
-	"$oracle" -i 20 -H $(in_process 3 name=a)
+	"$oracle" -i 20 -H $(in_process 3 name=a) && "$oracle" -i 20 -v 72 $(in_process 3 name=a)
 }
 
 # Rank 0 is killed during barriers; the errors of the other ranks name it.
@@ -149,7 +160,7 @@ in_process_killed() {
 suite_in_process() {
 	qps=$(resource qp) mrs=$(resource mr)
 	ok "$mode, in-process: 20 barriers of 2 to 8 members" in_process_sizes
-	ok "$mode, in-process: by each algorithm, and over signals" in_process_algorithms
+	ok "$mode, in-process: by each algorithm, over signals, and with values" in_process_algorithms
 	ok "$mode, in-process: each member in turn comes later than the retry budget" \
 		"$oracle" -i 3 -d 5000 $(in_process 3 budget-ms=4000)
 	ok "$mode, in-process: a process is killed: the errors name its rank" in_process_killed

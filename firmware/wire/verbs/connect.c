@@ -83,6 +83,22 @@ static int connection_start(const struct verbs_wire *w, const struct verbs_peer 
 	return ibv_modify_qp(l->qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN | more_rts) ? -errno : 0;
 }
 
+/* Makes a queue pair. A card that has not so much room for inline sends may have room for frames
+ * without values: then those with values go as datagrams. */
+static struct ibv_qp *qp_make(const struct verbs_wire *w, struct ibv_qp_init_attr *init)
+{
+	const struct ibv_qp_cap cap = init->cap;
+	struct ibv_qp *qp = ibv_create_qp(w->pd, init);
+
+	init->cap = cap; /* the device may have written what it gives */
+	if (qp || !w->send_inline)
+		return qp;
+	init->cap.max_inline_data = VERBS_INLINE;
+	qp = ibv_create_qp(w->pd, init);
+	init->cap.max_inline_data = VERBS_INLINE;
+	return qp;
+}
+
 /* Makes the queues. 0, or a negative errno: verbs_connection_free then frees the queues that exist.
  */
 static int queues_make(const struct verbs_wire *w, struct verbs_connection *l)
@@ -94,7 +110,7 @@ static int queues_make(const struct verbs_wire *w, struct verbs_connection *l)
 			.max_recv_wr = 1,
 			.max_send_sge = 1,
 			.max_recv_sge = 1,
-			.max_inline_data = w->send_inline ? VERBS_INLINE : 0,
+			.max_inline_data = w->send_inline ? VERBS_WRITE_MAX : 0,
 		},
 	};
 
@@ -102,9 +118,10 @@ static int queues_make(const struct verbs_wire *w, struct verbs_connection *l)
 	init.send_cq = init.recv_cq = l->cq =
 		ibv_create_cq(w->context, VERBS_WRITES * VERBS_CQ_TIMES, NULL, NULL, 0);
 	if (l->cq)
-		l->qp = ibv_create_qp(w->pd, &init);
+		l->qp = qp_make(w, &init);
 	if (!l->qp)
 		return -errno;
+	l->out.inlined = init.cap.max_inline_data;
 	l->mine.qpn = l->qp->qp_num;
 	return connection_init(w, l);
 }
@@ -132,8 +149,11 @@ struct verbs_connection *verbs_connection_make(const struct verbs_wire *w)
 	if (l->slot)
 		l->mr = ibv_reg_mr(w->pd, l->slot, size,
 				   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-	if (l->mr && verbs_out_make(w, &l->out, VERBS_WRITES) == 0 && queues_make(w, l) == 0) {
+	if (l->mr &&
+	    (w->send_inline || verbs_out_make(w, &l->out, VERBS_WRITES, VERBS_WRITE_MAX) == 0) &&
+	    queues_make(w, l) == 0) {
 		l->mine.rkey = l->mr->rkey;
+		l->mine.size = sizeof(*l->slot);
 		l->mine.slot = (uintptr_t)l->slot;
 		return l;
 	}

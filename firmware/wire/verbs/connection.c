@@ -15,6 +15,7 @@
 #define HANDSHAKE_MIN_NS UINT64_C(1000000)
 #define HANDSHAKE_MAX_NS UINT64_C(128000000)
 
+/* Of a frame without a value, and its sequence number. */
 static uint32_t sum_of(const uint8_t *frame, uint32_t sequence)
 {
 	uint32_t word[NBFW_FRAME_SIZE / 4], sum = sequence ^ 0x6e626172u;
@@ -23,6 +24,26 @@ static uint32_t sum_of(const uint8_t *frame, uint32_t sequence)
 	for (uint32_t i = 0; i < NBFW_FRAME_SIZE / 4; i++)
 		sum = (sum ^ word[i]) * UINT32_C(16777619);
 	return sum;
+}
+
+/* Goes on with the sum over a value. The shift takes the upper bits down: without it, a value has
+ * the same sum if two of its elements change their signs. */
+static uint32_t sum_with_value(uint32_t sum, const uint8_t *at, uint32_t size)
+{
+	uint32_t word;
+
+	for (uint32_t i = 0; i < size; i += sizeof(word)) {
+		memcpy(&word, at + i, sizeof(word));
+		sum = (sum ^ word) * UINT32_C(16777619);
+		sum ^= sum >> 15;
+	}
+	return sum;
+}
+
+/* Where the elements of a value begin in their slot. */
+static uint32_t begin_of(uint32_t size)
+{
+	return VERBS_ELEMENTS - ((size + 7) & ~7u);
 }
 
 static void connection_break(struct verbs_wire *w, struct verbs_connection *l, uint32_t error)
@@ -63,25 +84,59 @@ static void look_for_completions(struct verbs_wire *w, struct verbs_connection *
 	}
 }
 
-bool verbs_connection_write(struct verbs_wire *w, struct verbs_peer *p, const uint8_t *frame)
+/* Puts the value behind a frame into the slot; returns where in the slot the write begins. */
+__attribute__((noinline)) static uint32_t put_value(struct verbs_slot *slot, const uint8_t *frame,
+						    uint32_t size)
+{
+	const uint32_t elements = size - NBFW_FRAME_SIZE - NBFW_VALUE_HEAD;
+	const uint32_t begin = begin_of(elements);
+
+	memset(slot->element, 0, sizeof(slot->element));
+	memcpy(slot->element + begin, frame + NBFW_FRAME_SIZE + NBFW_VALUE_HEAD, elements);
+	memcpy(slot->line.head, frame + NBFW_FRAME_SIZE, NBFW_VALUE_HEAD);
+	slot->line.sum = sum_with_value(slot->line.sum, (const uint8_t *)slot + begin,
+					VERBS_ELEMENTS - begin + NBFW_VALUE_HEAD);
+	return begin;
+}
+
+/* A frame with a value that no write can carry. */
+static bool is_long(const struct verbs_connection *l, uint32_t size)
+{
+	const uint32_t most = l->out.room ? VERBS_WRITE_MAX : l->out.inlined;
+
+	return size > NBFW_FRAME_SIZE + NBFW_VALUE_HEAD + VERBS_ELEMENTS ||
+	       VERBS_WRITE_MAX - begin_of(size - NBFW_FRAME_SIZE - NBFW_VALUE_HEAD) > most;
+}
+
+bool verbs_connection_write(struct verbs_wire *w, struct verbs_peer *p, const uint8_t *frame,
+			    uint32_t size)
 {
 	struct verbs_connection *l = p->connection;
-	struct verbs_slot slot = { .sequence = l->written + 1 };
-	struct ibv_sge sge = { .addr = (uintptr_t)&slot, .length = sizeof(slot) };
+	struct verbs_slot slot;
+	uint32_t begin = offsetof(struct verbs_slot, line);
+	struct ibv_sge sge;
 	struct ibv_send_wr wr = {
 		.sg_list = &sge,
 		.num_sge = 1,
 		.opcode = IBV_WR_RDMA_WRITE,
 	}, *bad;
 
+	if (size != NBFW_FRAME_SIZE && is_long(l, size))
+		return false;
 	if (l->state == VERBS_CONNECTION_READY &&
 	    l->posted - l->done > VERBS_WRITES - VERBS_WRITES_SIGNALLED)
 		look_for_completions(w, l);
 	if (l->state != VERBS_CONNECTION_READY || l->posted - l->done == VERBS_WRITES)
 		return false;
-	memcpy(slot.frame, frame, sizeof(slot.frame));
-	slot.sum = sum_of(frame, slot.sequence);
-	wr.wr.rdma.remote_addr = l->its.slot + l->written % VERBS_SLOTS * sizeof(slot);
+	memset(slot.line.head, 0, sizeof(slot.line.head));
+	memcpy(slot.line.frame, frame, sizeof(slot.line.frame));
+	slot.line.sequence = l->written + 1;
+	slot.line.sum = sum_of(frame, slot.line.sequence);
+	if (size != NBFW_FRAME_SIZE)
+		begin = put_value(&slot, frame, size);
+	sge = (struct ibv_sge){ .addr = (uintptr_t)&slot + begin,
+				.length = (uint32_t)sizeof(slot) - begin };
+	wr.wr.rdma.remote_addr = l->its.slot + l->written % VERBS_SLOTS * sizeof(slot) + begin;
 	wr.wr.rdma.rkey = l->its.rkey;
 	wr.send_flags = verbs_out_put(&l->out, l->posted % VERBS_WRITES, &sge);
 	if ((l->posted + 1) % VERBS_WRITES_SIGNALLED == 0)
@@ -96,22 +151,55 @@ bool verbs_connection_write(struct verbs_wire *w, struct verbs_peer *p, const ui
 	return true;
 }
 
+/* Makes the frame of a line with a value: copies the elements from their slot once, because the
+ * peer can change them. Goes on with the sum, and returns the size of the frame. If the head is
+ * wrong, or the value longer than a slot, the frame gets no elements: so it does not unpack. */
+__attribute__((noinline)) static uint32_t take_value(const struct verbs_slot *at,
+						     const struct verbs_line *line, uint8_t *frame,
+						     uint32_t *sum)
+{
+	struct verbs_slot got = { .line = *line };
+	uint32_t elements = nbfw_value_length((const void *)line->head);
+	uint32_t begin;
+
+	elements = elements > VERBS_ELEMENTS ? 0 : elements;
+	begin = begin_of(elements);
+	memcpy(got.element + begin, at->element + begin, VERBS_ELEMENTS - begin);
+	*sum = sum_with_value(*sum, (const uint8_t *)&got + begin,
+			      VERBS_ELEMENTS - begin + NBFW_VALUE_HEAD);
+	memcpy(frame, got.line.frame, NBFW_FRAME_SIZE);
+	memcpy(frame + NBFW_FRAME_SIZE, got.line.head, NBFW_VALUE_HEAD);
+	memcpy(frame + NBFW_FRAME_SIZE + NBFW_VALUE_HEAD, got.element + begin, elements);
+	return NBFW_FRAME_SIZE + NBFW_VALUE_HEAD + elements;
+}
+
+/* A frame from a slot. */
+struct taken {
+	struct verbs_line line;
+	uint32_t size;
+	uint8_t valued[NBFW_FRAME_SIZE + NBFW_VALUE_HEAD + VERBS_ELEMENTS]; /* if it has a value */
+};
+
 /* Takes the next frame of a connection. A sender that is VERBS_SLOTS ahead has overwritten frames:
  * these frames are lost, as can happen on any wire. */
-static bool connection_take(struct verbs_wire *w, struct verbs_connection *l,
-			    uint8_t frame[NBFW_FRAME_SIZE])
+static bool connection_take(struct verbs_wire *w, struct verbs_connection *l, struct taken *got)
 {
 	const struct verbs_slot *at = &l->slot[l->seen % VERBS_SLOTS];
-	struct verbs_slot got;
+	uint32_t sum;
 
 	if ((int32_t)(verbs_slot_sequence(at) - l->seen) <= 0)
 		return false;
-	memcpy(&got, at, sizeof(got));
-	if ((int32_t)(got.sequence - l->seen) <= 0 || got.sum != sum_of(got.frame, got.sequence))
+	memcpy(&got->line, &at->line, sizeof(got->line));
+	if ((int32_t)(got->line.sequence - l->seen) <= 0)
+		return false;
+	sum = sum_of(got->line.frame, got->line.sequence);
+	got->size = NBFW_FRAME_SIZE;
+	if (__builtin_expect(got->line.frame[0] == NBFW_FRAME_VERSION_VALUE, 0))
+		got->size = take_value(at, &got->line, got->valued, &sum);
+	if (got->line.sum != sum)
 		return false; /* the write of this slot is incomplete */
-	w->base.errors += got.sequence - l->seen - 1;
-	l->seen = got.sequence;
-	memcpy(frame, got.frame, sizeof(got.frame));
+	w->base.errors += got->line.sequence - l->seen - 1;
+	l->seen = got->line.sequence;
 	return true;
 }
 
@@ -119,14 +207,16 @@ static bool connection_take(struct verbs_wire *w, struct verbs_connection *l,
 static unsigned take_written(struct verbs_wire *w, const struct verbs_peer *p, struct nbnic *nic,
 			     uint64_t now, unsigned most)
 {
-	uint8_t frame[NBFW_FRAME_SIZE];
+	const uint8_t *frame;
 	struct nbfw_token t;
+	struct taken got;
 	unsigned n = 0;
 
 	if (p->connection->state < VERBS_CONNECTION_OPEN)
 		return 0;
-	for (; n < most && connection_take(w, p->connection, frame); n++) {
-		if (nbfw_token_unpack(frame, sizeof(frame), &t))
+	for (; n < most && connection_take(w, p->connection, &got); n++) {
+		frame = got.size == NBFW_FRAME_SIZE ? got.line.frame : got.valued;
+		if (nbfw_token_unpack(frame, got.size, &t))
 			nbnic_receive(nic, &p->addr, &t, now);
 		else
 			w->base.malformed++;
@@ -217,7 +307,7 @@ void verbs_connection_heard(struct verbs_wire *w, struct verbs_peer *p,
 
 	if (!l)
 		return; /* too early: no group here has this NIC as a peer yet */
-	if (h->id != w->self.id || h->end.qpn == 0) {
+	if (h->id != w->self.id || h->end.qpn == 0 || h->end.size != sizeof(struct verbs_slot)) {
 		w->base.malformed++;
 		return;
 	}

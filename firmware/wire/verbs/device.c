@@ -192,6 +192,10 @@ static int mtu_choose(struct verbs_wire *w, const char *wanted)
 		return -EINVAL;
 	}
 	w->self.mtu = (uint8_t)mtu;
+	if (bytes < (int)NBFW_FRAME_MAX)
+		w->base.no_values =
+			"its MTU is 256 bytes; raise that of the port, or give all NICs "
+			"another mtu=";
 	return 0;
 }
 
@@ -209,6 +213,7 @@ static int make_all(struct verbs_wire *w)
 		},
 	};
 
+	w->out.inlined = init.cap.max_inline_data;
 	w->pd = ibv_alloc_pd(w->context);
 	if (!w->pd)
 		return verbs_error(w, "a protection domain", errno);
@@ -217,7 +222,7 @@ static int make_all(struct verbs_wire *w)
 		return -ENOMEM;
 	memset(w->room, 0, VERBS_RECVS * VERBS_ROOM);
 	w->mr = ibv_reg_mr(w->pd, w->room, VERBS_RECVS * VERBS_ROOM, IBV_ACCESS_LOCAL_WRITE);
-	if (!w->mr || verbs_out_make(w, &w->out, VERBS_SENDS) < 0)
+	if (!w->mr || verbs_out_make(w, &w->out, VERBS_SENDS, VERBS_OUT) < 0)
 		return verbs_error(w, "a memory region", errno);
 	init.recv_cq = w->recv_cq = ibv_create_cq(w->context, VERBS_RECVS, NULL, NULL, 0);
 	init.send_cq = w->send_cq =

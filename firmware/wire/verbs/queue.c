@@ -46,15 +46,14 @@ int verbs_qp_start(struct verbs_wire *w)
 	return ibv_modify_qp(w->qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN) ? -errno : 0;
 }
 
-int verbs_out_make(const struct verbs_wire *w, struct verbs_out *out, uint32_t n)
+int verbs_out_make(const struct verbs_wire *w, struct verbs_out *out, uint32_t n, uint32_t size)
 {
-	const size_t size = (size_t)n * VERBS_INLINE;
+	const size_t all = (size_t)n * size;
 
-	if (w->send_inline)
-		return 0;
-	out->room = aligned_alloc(4096, (size + 4095) / 4096 * 4096);
+	out->size = size;
+	out->room = aligned_alloc(4096, (all + 4095) / 4096 * 4096);
 	if (out->room)
-		out->mr = ibv_reg_mr(w->pd, out->room, size, 0);
+		out->mr = ibv_reg_mr(w->pd, out->room, all, 0);
 	return out->mr ? 0 : -errno;
 }
 

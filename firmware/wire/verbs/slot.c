@@ -9,7 +9,7 @@
 uint32_t verbs_slot_sequence(const struct verbs_slot *p)
 {
 	/* Pairs with the card's write of the slot: cards write upwards, and the sequence number is
-	 * behind the frame. But cards guarantee no order, so the sum shows whether the frame is
+	 * behind value and frame. But cards guarantee no order, so the sum shows whether both are
 	 * complete. */
-	return __atomic_load_n(&p->sequence, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&p->line.sequence, __ATOMIC_ACQUIRE);
 }

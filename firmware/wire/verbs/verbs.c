@@ -37,11 +37,20 @@ static void look_for_repair(struct verbs_wire *w, struct nbnic *nic, uint64_t no
 
 static bool to_itself(struct verbs_wire *w, const struct nbfw_token *t)
 {
+	struct nbfw_token *at;
+
 	if (w->loop_tail - w->loop_head == VERBS_LOOP) {
 		w->base.refused++;
 		return false;
 	}
-	w->loop[w->loop_tail++ % VERBS_LOOP] = *t;
+	at = &w->loop[w->loop_tail % VERBS_LOOP];
+	*at = *t;
+	if (t->value_length) {
+		at->value = &w->loop_value[w->loop_tail % VERBS_LOOP];
+		nbfw_value_copy(&w->loop_value[w->loop_tail % VERBS_LOOP], t->value,
+				t->value_length);
+	}
+	w->loop_tail++;
 	return true;
 }
 
@@ -55,7 +64,8 @@ static bool verbs_transmit(struct wire_base *base, const struct nbnic_addr *to,
 	 * datagrams has failed, these frames go by the connection. */
 	bool write = (t->type == NBFW_TOKEN && !w->is_reply) || t->type == NBFW_SIGNAL || w->broken;
 	struct verbs_peer *p;
-	uint8_t frame[NBFW_FRAME_SIZE];
+	uint8_t frame[NBFW_FRAME_MAX];
+	uint32_t size;
 
 	if (a.qpn == w->self.qpn && memcmp(a.gid, w->self.gid, sizeof(a.gid)) == 0)
 		return to_itself(w, t);
@@ -71,9 +81,9 @@ static bool verbs_transmit(struct wire_base *base, const struct nbnic_addr *to,
 		verbs_wake(w);
 		return true;
 	}
-	nbfw_token_pack(t, frame);
-	if ((write && p->connection && verbs_connection_write(w, p, frame)) ||
-	    verbs_send(w, p, frame, sizeof(frame)))
+	size = nbfw_token_pack(t, frame);
+	if ((write && p->connection && verbs_connection_write(w, p, frame, size)) ||
+	    verbs_send(w, p, frame, size))
 		return true;
 	if (!w->broken) {
 		w->base.refused++;
@@ -136,17 +146,14 @@ static void verbs_receive(struct verbs_wire *w, struct nbnic *nic, const struct 
 	w->is_reply = false;
 }
 
-/* Takes frames that the NIC has sent to itself, at most `most`. Copies each token, because the
- * answer may overwrite its slot. */
+/* Takes frames that the NIC has sent to itself, at most `most`. Each keeps its place while the NIC
+ * uses it. */
 static unsigned take_loopback(struct verbs_wire *w, struct nbnic *nic, uint64_t now, unsigned most)
 {
 	unsigned n = 0;
 
-	for (uint32_t end = w->loop_tail; w->loop_head != end && n < most; n++) {
-		struct nbfw_token t = w->loop[w->loop_head++ % VERBS_LOOP];
-
-		nbnic_receive(nic, &w->base.addr, &t, now);
-	}
+	for (uint32_t end = w->loop_tail; w->loop_head != end && n < most; n++, w->loop_head++)
+		nbnic_receive(nic, &w->base.addr, &w->loop[w->loop_head % VERBS_LOOP], now);
 	return n;
 }
 
@@ -285,6 +292,7 @@ static void verbs_show(const struct wire_base *base, const struct nbnic_addr *ad
 }
 
 const struct wire_ops wire_verbs_ops = {
+	.values = true,
 	.open = verbs_open,
 	.close = verbs_close,
 	.poll = verbs_poll,

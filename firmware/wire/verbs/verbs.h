@@ -16,6 +16,7 @@
 
 #include <infiniband/verbs.h>
 
+#include "value.h"
 #include "wire.h"
 
 #define VERBS_QKEY 0x6e626172u
@@ -24,7 +25,8 @@
 /* One of VERBS_SIGNALLED sends reports its completion; divides VERBS_SENDS. */
 #define VERBS_SIGNALLED 32u
 #define VERBS_GRH 40u   /* bytes of a Global Routing Header, in front of each datagram */
-#define VERBS_ROOM 128u /* bytes of a receive buffer: more than GRH and frame */
+#define VERBS_ROOM 384u /* bytes of a receive buffer: more than GRH and the longest frame */
+#define VERBS_OUT 320u  /* bytes to send a datagram from: the longest frame has room */
 #define VERBS_BUCKETS 4096u
 #define VERBS_LOOP 1024u
 #define VERBS_STRANGERS_MAX 64u
@@ -56,20 +58,31 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "NICs exchange little-
 _Static_assert(sizeof(struct verbs_addr) <= NBNIC_ADDR_SIZE, "an address fits");
 _Static_assert(offsetof(struct verbs_addr, mode) == NBNIC_ADDR_NAME, "GID and QP name a NIC");
 
-/* Modes write-rc and write-uc: the sender writes one slot into the receiver's memory, by one RDMA
- * write. */
-struct verbs_slot {
+/*
+ * Modes write-rc and write-uc: the sender writes into a slot in the receiver's memory, by one RDMA
+ * write. The write of a frame without a value is the line. If the frame has a value, its elements
+ * end where the line begins, and the write begins with them: so all writes end with the line.
+ */
+struct verbs_line {
+	uint8_t head[NBFW_VALUE_HEAD]; /* of the value */
 	uint8_t frame[NBFW_FRAME_SIZE];
 	uint32_t sequence; /* counts the sender's writes; write n goes to slot (n - 1) mod
 			      VERBS_SLOTS */
-	uint32_t sum;      /* of frame and sequence: detects an incomplete write */
-	uint32_t reserved[2];
+	uint32_t sum;      /* of frame, sequence and value: detects an incomplete write */
 };
-_Static_assert(sizeof(struct verbs_slot) == 64, "a slot is a cache line");
+#define VERBS_WRITE_MAX 128u /* bytes: a slot */
+#define VERBS_ELEMENTS 64u   /* frames with more bytes of elements go as datagrams */
+struct verbs_slot {
+	uint8_t element[VERBS_ELEMENTS]; /* filled up to a multiple of 8 bytes */
+	struct verbs_line line;
+};
+_Static_assert(sizeof(struct verbs_line) == 64, "a line is a cache line");
+_Static_assert(sizeof(struct verbs_slot) == VERBS_WRITE_MAX, "a slot");
 
 /* One end of a connection, as a handshake carries it. */
 struct verbs_end {
-	uint32_t qpn, psn, rkey, reserved;
+	uint32_t qpn, psn, rkey;
+	uint32_t size; /* of a slot */
 	uint64_t slot; /* address of the first slot */
 };
 
@@ -85,12 +98,14 @@ struct verbs_handshake {
 };
 #define VERBS_HANDSHAKE 0x81u
 _Static_assert(sizeof(struct verbs_handshake) == NBFW_FRAME_SIZE, "a handshake");
-#define VERBS_INLINE 64u
+#define VERBS_INLINE 64u /* a line; a datagram with a value of 8 bytes */
 
-/* Memory for sends that are not inline: a slot for each outstanding send. */
+/* Memory for sends that are not inline: a place for each outstanding send. */
 struct verbs_out {
-	uint8_t *room; /* NULL: sends are inline */
+	uint8_t *room; /* NULL: all sends are inline */
 	struct ibv_mr *mr;
+	uint32_t size;    /* of a place */
+	uint32_t inlined; /* sends of at most this size are inline */
 };
 
 enum verbs_connection_state {
@@ -171,6 +186,8 @@ struct verbs_wire {
 	uint32_t repairs;
 	uint64_t said_at;
 	bool gid_missing; /* the GID is missing, and this was logged */
+
+	struct nbfw_value loop_value[VERBS_LOOP]; /* of frames to itself */
 };
 
 /* table.c: both threads may search, the polling thread changes the table. */
@@ -180,8 +197,8 @@ void verbs_peer_remove(struct verbs_wire *w, struct verbs_peer *p);
 
 /* queue.c: reports why an object could not be made, and what to do; returns negative errno. */
 int verbs_error(const struct verbs_wire *w, const char *what, int err);
-/* Makes memory of n slots to send from, unless frames are sent inline. 0, or negative errno. */
-int verbs_out_make(const struct verbs_wire *w, struct verbs_out *out, uint32_t n);
+/* Makes memory of n places of this size to send from. 0, or negative errno. */
+int verbs_out_make(const struct verbs_wire *w, struct verbs_out *out, uint32_t n, uint32_t size);
 void verbs_out_free(struct verbs_out *out);
 /* Brings the datagram queue pair from RESET to the state in which it sends and receives. */
 int verbs_qp_start(struct verbs_wire *w);
@@ -194,19 +211,21 @@ void verbs_queue_failed(struct verbs_wire *w);
 void verbs_look_for_completions(struct verbs_wire *w);
 /* Polling thread: wakes the control thread, which then calls verbs_serve. */
 void verbs_wake(const struct verbs_wire *w);
-/* Polling thread: sends a datagram of up to NBFW_FRAME_SIZE bytes; false: the queue cannot take it
+/* Polling thread: sends a datagram of up to NBFW_FRAME_MAX bytes; false: the queue cannot take it
  * now. */
 bool verbs_send(struct verbs_wire *w, const struct verbs_peer *p, const void *data,
 		uint32_t length);
 
-/* slot.c: reads the sequence number of a receive slot. Later reads see the frame that was written
- * before this number. */
+/* slot.c: reads the sequence number of a receive slot. Later reads see the frame and the value that
+ * were written before this number. */
 uint32_t verbs_slot_sequence(const struct verbs_slot *p);
 
 /* connection.c: polling thread */
 
-/* Sends the frame as a write; false: the connection is not ready, send a datagram. */
-bool verbs_connection_write(struct verbs_wire *w, struct verbs_peer *p, const uint8_t *frame);
+/* Sends the frame as a write; false: the connection is not ready, or the frame is too long; send a
+ * datagram. */
+bool verbs_connection_write(struct verbs_wire *w, struct verbs_peer *p, const uint8_t *frame,
+			    uint32_t size);
 /* Takes frames that the peers have written, peer by peer, at most `most`. Returns their number. */
 unsigned verbs_connection_poll(struct verbs_wire *w, struct nbnic *nic, uint64_t now,
 			       unsigned most);
@@ -247,16 +266,16 @@ void verbs_peers_free(struct verbs_wire *w);
 void verbs_repair(struct verbs_wire *w);
 void verbs_events(struct verbs_wire *w);
 
-/* Copies the data of sge to this slot; for an inline send, copies nothing. Returns the flag of the
+/* Copies the data of sge to this place; for an inline send, copies nothing. Returns the flag of the
  * send. */
-static inline unsigned verbs_out_put(const struct verbs_out *out, uint32_t slot,
+static inline unsigned verbs_out_put(const struct verbs_out *out, uint32_t place,
 				     struct ibv_sge *sge)
 {
 	uint8_t *at;
 
-	if (!out->room)
+	if (sge->length <= out->inlined)
 		return IBV_SEND_INLINE;
-	at = out->room + (size_t)slot * VERBS_INLINE;
+	at = out->room + (size_t)place * out->size;
 	__builtin_memcpy(at, (const void *)(uintptr_t)sge->addr, sge->length);
 	sge->addr = (uintptr_t)at;
 	sge->lkey = out->mr->lkey;

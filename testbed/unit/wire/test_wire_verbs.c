@@ -71,6 +71,7 @@ static int setup(void **state)
 	w->recv_cq = &recv_cq;
 	w->send_cq = &send_cq;
 	w->qp = &qp;
+	w->out.inlined = VERBS_INLINE;
 	w->mr = &mr;
 	w->room = room;
 	w->wake_fd = -1;
@@ -98,6 +99,7 @@ static void add_peer(uint32_t i)
 		.cq = &send_cq,
 		.qp = &qp,
 		.slot = slot[i],
+		.out.inlined = VERBS_WRITE_MAX,
 		.its.slot = (uintptr_t)slot[i],
 		.state = VERBS_CONNECTION_READY,
 	};
@@ -116,7 +118,7 @@ static void fill(uint32_t i)
 	nbfw_token_pack(&token, frame);
 	while (connection[i].written - connection[i].seen < VERBS_SLOTS) {
 		connection[i].done = connection[i].posted;
-		assert_true(verbs_connection_write(w, &peer[i], frame));
+		assert_true(verbs_connection_write(w, &peer[i], frame, sizeof(frame)));
 	}
 }
 

@@ -34,7 +34,7 @@ static struct {
 	int ndevice, ngid;
 	int live; /* objects */
 	int nmr, ncq, nqp, nreceive, nmodify;
-	uint32_t inlined;
+	uint32_t inlined, inline_max; /* that was asked for; that the device has */
 	/* Of the connection. */
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr modified[8];
@@ -180,7 +180,7 @@ int ibv_dealloc_pd(struct ibv_pd *p)
 struct ibv_mr *ibv_reg_mr(struct ibv_pd *p, void *at, size_t length, int access)
 {
 	/* Memory of received datagrams, of datagrams to send; slots of a connection, writes. */
-	static const size_t lengths[] = { 512 * 128, 128 * 64, 64 * 64, 64 * 64 };
+	static const size_t lengths[] = { 512 * 384, 128 * 320, 64 * 128, 64 * 128 };
 	static const int accesses[] = { IBV_ACCESS_LOCAL_WRITE, 0,
 					IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE, 0 };
 
@@ -234,7 +234,8 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *p, struct ibv_qp_init_attr *init)
 			    init->cap.max_recv_wr == 512 && init->cap.max_send_sge == 1 &&
 			    init->cap.max_recv_sge == 1);
 	fake.inlined = init->cap.max_inline_data;
-	if (fails("qp"))
+	errno = EINVAL;
+	if (fails("qp") || init->cap.max_inline_data > fake.inline_max)
 		return NULL;
 	fake.live++;
 	qp[fake.nqp].qp_num = 1234 + (uint32_t)fake.nqp;
@@ -309,6 +310,7 @@ static int begin(void **state)
 	memset(&fake, 0, sizeof(fake));
 	fake.ndevice = 2;
 	fake.ngid = 5;
+	fake.inline_max = 1024;
 	return 0;
 }
 
@@ -341,7 +343,7 @@ static void what_it_takes(void **state)
 	assert_memory_equal(w->self.gid, gids[4].gid.raw, 16);
 	assert_memory_equal(w->base.addr.byte, &w->self, sizeof(w->self));
 	assert_true(fake.nreceive == 512 && fake.nmodify == 3 && fake.inlined == 64 &&
-		    !w->out.room);
+		    w->out.inlined == 64 && w->out.room && !w->base.no_values);
 	open = (int)unit_descriptors();
 	child = fork();
 	if (child == 0) {
@@ -356,7 +358,11 @@ static void what_it_takes(void **state)
 	close_wire();
 	assert_int_equal(open_wire("inline=no,sl=15,mtu=512,gid=3,device=rxe0,port=2"), 0);
 	assert_true(w->gid_index == 3 && w->sl == 15 && w->self.mtu == IBV_MTU_512 &&
-		    !w->send_inline && w->out.room && fake.inlined == 0 && fake.nmr == 2);
+		    !w->send_inline && w->out.room && !w->out.inlined && fake.inlined == 0 &&
+		    fake.nmr == 2 && !w->base.no_values);
+	close_wire();
+	assert_int_equal(open_wire("mtu=256"), 0);
+	assert_non_null(strstr(w->base.no_values, "its MTU is 256 bytes"));
 	close_wire();
 	assert_int_equal(unit_descriptors(), was);
 }
@@ -437,12 +443,13 @@ static void calls_that_fail(void **state)
 		  -EIO },
 		{ "qp", 0, EIO, "inline=no", "cannot make a queue pair: Input/output error\n",
 		  -EIO },
-		{ "mr", 1, EIO, "mode=write-rc", "a reliable connection (mode=ud does without): In",
+		{ "mr", 2, EIO, "mode=write-rc", "a reliable connection (mode=ud does without): In",
 		  -EIO },
 		{ "mr", 3, EIO, "mode=write-uc,inline=no",
 		  "an unreliable connection (mode=write-rc has", -EIO },
 		{ "cq", 2, EIO, "mode=write-rc", "cannot make a reliable connection", -EIO },
-		{ "qp", 1, EIO, "mode=write-rc", "cannot make a reliable connection", -EIO },
+		{ "qp", 1, EIO, "mode=write-rc,inline=no", "cannot make a reliable connection",
+		  -EIO },
 		{ "modify", 3, EIO, "mode=write-rc", "cannot make a reliable connection", -EIO },
 		{ "modify", 0, EIO, "", "cannot make the queue pair ready: Input/output", -EIO },
 		{ "modify", 1, EIO, "", "cannot make the queue pair ready: Input/output", -EIO },
@@ -481,9 +488,11 @@ static void connects(const char *options, bool reliable, bool copies)
 	assert_true(fake.init.qp_type == (reliable ? IBV_QPT_RC : IBV_QPT_UC) &&
 		    fake.init.send_cq == &cq[2] && fake.init.recv_cq == &cq[2] &&
 		    fake.init.cap.max_send_wr == 64 && fake.init.cap.max_recv_wr == 1 &&
-		    fake.init.cap.max_inline_data == (copies ? 0 : 64));
+		    fake.init.cap.max_inline_data == (copies ? 0 : 128) &&
+		    l->out.inlined == fake.init.cap.max_inline_data);
 	assert_true(l->mine.qpn == 1235 && l->mine.rkey == 52 && l->mine.psn < 1 << 24 &&
-		    l->mine.slot == (uintptr_t)l->slot && !l->out.room == !copies);
+		    l->mine.size == 128 && l->mine.slot == (uintptr_t)l->slot &&
+		    !l->out.room == !copies);
 	assert_true(a[0].qp_state == IBV_QPS_INIT && a[0].port_num == 2 &&
 		    a[0].qp_access_flags == IBV_ACCESS_REMOTE_WRITE);
 	/* It waits for the other end, then it is open. */
@@ -516,7 +525,7 @@ static void connects(const char *options, bool reliable, bool copies)
 						     IBV_QP_MAX_QP_RD_ATOMIC
 					   : 0));
 	/* It breaks. The device refuses it at first: the next handshake finds it as new. */
-	l->slot[3].sequence = 9;
+	l->slot[3].line.sequence = 9;
 	l->reset = true;
 	l->error = IBV_WC_RETRY_EXC_ERR;
 	fake.nchange = 0;
@@ -534,7 +543,7 @@ static void connects(const char *options, bool reliable, bool copies)
 		    !l->reset);
 	assert_true(a[0].qp_state == IBV_QPS_RESET && a[1].qp_state == IBV_QPS_INIT &&
 		    a[3].qp_state == IBV_QPS_RESET && a[4].qp_state == IBV_QPS_INIT);
-	assert_int_equal(l->slot[3].sequence, 0);
+	assert_int_equal(l->slot[3].line.sequence, 0);
 	fake.fails = NULL;
 	verbs_connection_free(l);
 	close_wire();
@@ -558,6 +567,26 @@ static void mode_of_the_device(void **state)
 	}
 }
 
+/* Cards with little room for inline sends: frames without values are inline, or the NIC says what
+ * to do. */
+static void short_inline_sends(void **state)
+{
+	struct verbs_connection *l;
+
+	fake.inline_max = 127;
+	assert_int_equal(open_wire("mode=write-rc"), 0);
+	l = verbs_connection_make(w);
+	assert_non_null(l);
+	assert_true(fake.init.cap.max_inline_data == 64 && l->out.inlined == 64 && !l->out.room);
+	verbs_connection_free(l);
+	close_wire();
+	fake.inline_max = 63;
+	refused("mode=write-rc", -EINVAL, "inline sends (inline=no does without)");
+	fake.inline_max = 0;
+	assert_int_equal(open_wire("mode=write-rc,inline=no"), 0);
+	close_wire();
+}
+
 static void connections(void **state)
 {
 	connects("mode=write-rc,sl=4", true, false);
@@ -565,6 +594,7 @@ static void connections(void **state)
 }
 
 UNIT_MAIN(NULL, NULL, cmocka_unit_test_setup(connections, begin),
+	  cmocka_unit_test_setup(short_inline_sends, begin),
 	  cmocka_unit_test_setup(mode_of_the_device, begin),
 	  cmocka_unit_test_setup(what_it_takes, begin), cmocka_unit_test_setup(the_best_gid, begin),
 	  cmocka_unit_test_setup(options_refused, begin),
