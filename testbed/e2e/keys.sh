@@ -87,6 +87,7 @@ ok "a daemon with another key" nic c --key-file "$work/other"
 ok "a daemon without a key" nic d
 [ "$failures" = 0 ] || finish
 ok "one key: ${ITERATIONS:=1000} barriers of 3" "$BUILD/oracle" -i "$ITERATIONS" "$work"/{a,b,b}/n0.sock
+ok "one key: 200 barriers with values" "$BUILD/oracle" -v 64 -i 200 "$work"/{a,b,b}/n0.sock
 ok "one key: 200 barriers with an in-process NIC" "$BUILD/oracle" -i 200 "$work/a/n0.sock" \
 	"host:wire=udp,bind=127.0.0.1:0,key-file=$work/key"
 ok "one key: no frame is refused" nothing_else a

@@ -38,6 +38,8 @@ if command -v nft >/dev/null && worse_wire 2>/dev/null; then
 	# would be needed.
 	ok "dpdk: 1,000 barriers of 2 with 5 % loss and 5 % duplicates" \
 		"$oracle" -i 1000 -a linear "$work/a/n0.sock" "$work/b/n1.sock"
+	ok "dpdk: 300 barriers of 2 with values, 5 % loss and 5 % duplicates" \
+		"$oracle" -v 64 -i 300 -a linear "$work/a/n0.sock" "$work/b/n1.sock"
 	ok "dpdk: NICs asked for lost tokens, and dropped duplicates" recovered
 else
 	skip "dpdk: loss and duplicates" "no nftables with an egress hook here (apt-get install nftables)"
@@ -53,5 +55,6 @@ else
 	ok "dpdk: a daemon with a key" af_packet_here --key-file "$work/key"
 	ok "dpdk: another daemon with the same key" af_packet_there --key-file "$work/key"
 	ok "dpdk: 1,000 barriers of 2 with tags" "$oracle" -i 1000 "$work/a/n0.sock" "$work/b/n1.sock"
+	ok "dpdk: 200 barriers of 2 with values and tags" "$oracle" -v 256 -i 200 "$work/a/n0.sock" "$work/b/n1.sock"
 fi
 finish

@@ -17,6 +17,7 @@ ring() {
 	ok "ring: 20,000 barriers of 3, pairwise" "$oracle" -i 20000 -a pairwise "$d"/n{0,1,2}.sock
 	ok "ring: 20,000 barriers of 4, dissemination:3" \
 		"$oracle" -i 20000 -a dissemination:3 "$d"/n{0,1,2,3}.sock
+	ok "ring: 2,000 barriers of 4 with values" "$oracle" -v 256 -i 2000 "$d"/n{0,1,2,3}.sock
 	ok "ring: each member in turn comes late" "$oracle" -i 8 -d 50 "$d"/n{0,1,2,3}.sock
 }
 
@@ -27,6 +28,7 @@ udp() {
 	first_nic=n2 ok "udp: another daemon with one NIC" daemon "$b" --nic name=n2,wire=udp,bind=127.0.0.1:0
 	ok "udp: 10,000 barriers of 3 between two daemons" \
 		"$oracle" -i 10000 "$a/n0.sock" "$a/n1.sock" "$b/n2.sock"
+	ok "udp: 1,000 barriers of 3 with values" "$oracle" -v 64 -i 1000 "$a/n0.sock" "$a/n1.sock" "$b/n2.sock"
 	if grep -q '^0*1 ' /proc/net/if_inet6 2>/dev/null; then
 		ok "udp: 1,000 barriers of 2 in-process NICs over IPv6" \
 			"$oracle" -i 1000 'host:wire=udp,bind=[::1]:0' 'host:wire=udp,bind=[::1]:0'
@@ -79,6 +81,7 @@ shm() {
 	shm_b=$last_pid
 	ok "shm: 10,000 barriers of 4 between two daemons" shm_four 10000 dissemination:1
 	ok "shm: 2,000 barriers of 4, linear" shm_four 2000 linear
+	ok "shm: 1,000 barriers of 3 with values" "$oracle" -v 256 -i 1000 "$work"/shm-a/n{0,1}.sock "$work/shm-b/n2.sock"
 	ok "shm: 1,000 barriers of 2 with an in-process NIC" "$oracle" -i 1000 "$work/shm-a/n0.sock" \
 		"host:wire=shm,dir=$work/meet"
 	ok "shm: a daemon is killed: the error names it" shm_killed
