@@ -58,6 +58,18 @@ any_output() {
 		caught '| # the reason$' && grep -q '| not ok 2 - b$' "$work/ran"
 }
 
+# Several at once: each result counts, in order, however soon a test ends.
+at_once() {
+	local i all=()
+	for i in $(seq 40); do
+		planted "[ $((i % 5)) != 0 ] || sleep 0.1" 'echo "ok 1 - a"; echo 1..1' "exit $((i == 20))"
+		mv "$work/planted" "$work/at-once.$i" && all+=("$work/at-once.$i")
+	done
+	! BUILD=$work/build JOBS=3 testbed/run "${all[@]}" >"$work/ran" &&
+		sed -n 's/^at-once.\([0-9]*\) .*/\1/p' "$work/ran" | cmp - <(seq 40) &&
+		grep -q '^at-once.20: not ok' "$work/ran" && [ "$(tail -n 1 "$work/ran")" = "40 passed, 1 failed, 0 skipped" ]
+}
+
 skips() {
 	planted 'echo "ok 1 - a # SKIP no device here"; echo 1..1'
 	passes && echo '# comment' >"$work/skips" && SKIPS=$work/skips caught 'may not skip this here: a' &&
@@ -143,6 +155,7 @@ ok "a test of several plans passes" several_plans
 ok "a test that ends with another status fails" bad_status
 ok "the reason of an early failure is printed" early_reason
 ok "a failure is counted and shown, whatever its command prints" any_output
+ok "tests that run at once are counted in order" at_once
 ok "with a list of skips, any other skip fails" skips
 ok "a daemon that ends with another status fails its test" daemon_ends_badly
 ok "a report of a sanitizer on a daemon's stderr fails its test" daemon_reports
