@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -76,6 +77,20 @@ static inline uint64_t nbar_now_ns(void)
 	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
 }
 
+/* Ends a move: the thread may use its processors again. If they are its whole cpuset, it may also
+ * use those that the cpuset gets later. A mask that somebody has set since the move stays. */
+static inline void nbar_moved(const cpu_set_t *one, const cpu_set_t *may)
+{
+	cpu_set_t now, all;
+
+	if (sched_getaffinity(0, sizeof(now), &now) < 0 || !CPU_EQUAL(&now, one))
+		return;
+	memset(&all, 0xff, sizeof(all));
+	if (sched_setaffinity(0, sizeof(all), &all) < 0 ||
+	    sched_getaffinity(0, sizeof(now), &now) < 0 || !CPU_EQUAL(&now, may))
+		sched_setaffinity(0, sizeof(*may), may);
+}
+
 /* Moves one of `threads` threads that wait for each other to a processor; negative: to the next one
  * that it may use. The thread keeps the choice of all of them. Returns the processor before.
  * Nothing happens if it may not use that processor, if there are fewer than threads, or more than
@@ -96,7 +111,7 @@ static inline int nbar_move(int to, uint32_t threads)
 	CPU_ZERO(&one);
 	CPU_SET(next, &one);
 	if (sched_setaffinity(0, sizeof(one), &one) == 0)
-		sched_setaffinity(0, sizeof(may), &may);
+		nbar_moved(&one, &may);
 	return (int)here;
 }
 

@@ -17,6 +17,7 @@
 
 #include "unit/unit.h"
 #include "internal.h"
+#include "nbar_host.h"
 #include "unit/moves.h"
 
 #define US UINT64_C(1000)
@@ -287,6 +288,10 @@ static void those_who_wait_try_another_processor(void **state)
 	moves.refused = true;
 	assert_int_equal(moves_of(2, &spin), 0);
 	moves.refused = false;
+	/* The user has bound the thread to some of its processors. */
+	moves.pinned = true;
+	assert_in_range(moves_of(2, &spin), 6, 30);
+	moves.pinned = false;
 	/* A member of a group has nobody to part from. */
 	fake.now = 0;
 	assert_int_equal(wait_for(spin, 9000 * MS), -ETIME);
@@ -529,12 +534,27 @@ static void a_process_of_a_team_sleeps(void **state)
 	assert_int_equal(fake.sleep[2], 70 * MS - 20 * US);
 }
 
+/* Somebody binds the thread while it moves. */
+static void a_mask_that_somebody_sets_stays(void **state)
+{
+	moves.pinned = true;
+	moves.other = MOVES_C;
+	moves.cpu = MOVES_A;
+	assert_int_equal(nbar_move(-1, 2), MOVES_A);
+	assert_true(CPU_COUNT(&moves.mask) == 1 && CPU_ISSET(MOVES_C, &moves.mask));
+	moves.other = 0;
+	moves.is_set = moves.pinned = false;
+	assert_int_equal(moves_end(), 1);
+	assert_int_equal(nbar_move(MOVES_A, 2), MOVES_B);
+	assert_int_equal(moves_end(), 1);
+}
+
 #define WAIT(test) cmocka_unit_test_setup(test, setup)
 UNIT_MAIN(NULL, NULL, WAIT(looks_are_10_ms_apart), WAIT(one_of_256_tests_looks),
 	  WAIT(a_sleep_is_bounded), WAIT(a_thread_looks_once_more_before_it_sleeps),
 	  WAIT(a_policy_is_followed), WAIT(those_who_wait_try_another_processor),
-	  WAIT(others_want_the_processor), WAIT(a_post_kicks_a_sleeping_nic),
-	  WAIT(a_silent_nic_ends_a_wait), WAIT(an_abort_ends_a_wait), WAIT(naps_grow),
-	  WAIT(a_wait_can_be_cancelled), WAIT(a_thread_of_a_team_sleeps),
-	  WAIT(a_thread_of_a_team_follows_its_policy), WAIT(processes_awake_make_no_call),
-	  WAIT(a_process_of_a_team_sleeps))
+	  WAIT(a_mask_that_somebody_sets_stays), WAIT(others_want_the_processor),
+	  WAIT(a_post_kicks_a_sleeping_nic), WAIT(a_silent_nic_ends_a_wait),
+	  WAIT(an_abort_ends_a_wait), WAIT(naps_grow), WAIT(a_wait_can_be_cancelled),
+	  WAIT(a_thread_of_a_team_sleeps), WAIT(a_thread_of_a_team_follows_its_policy),
+	  WAIT(processes_awake_make_no_call), WAIT(a_process_of_a_team_sleeps))
