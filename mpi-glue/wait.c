@@ -18,11 +18,10 @@
 /* Rounds before the first call into MPI by a rank that yields: a barrier is mostly complete after
  * the next pass, and a call into MPI costs as much as a pass. */
 #define PASSES 4u
-#define SLEEP_NS 50000u    /* the first sleep; each sleep is twice as long as the one before, ... */
-#define SLEEP_DOUBLES 6u   /* ... this many times: 3.2 ms at most */
-#define CLOCK_ROUNDS 1024u /* rounds between two looks at the clock */
-#define SLEEP_ROUNDS 16u   /* rounds between two looks, if the rank sleeps in each round */
-#define TELL_S 10.0
+#define SLEEP_NS 50000u  /* the first sleep; each sleep is twice as long as the one before, ... */
+#define SLEEP_DOUBLES 6u /* ... this many times: 3.2 ms at most */
+#define CLOCK_ROUNDS 16u /* rounds between two looks at the clock */
+#define TELL_S 10.0      /* a wait that a rank reports; then each that is twice as long */
 
 double nbmpi_now_s(void)
 {
@@ -83,8 +82,7 @@ void nbmpi_yield(void)
 int nbmpi_wait(struct nbmpi_request *r)
 {
 	bool sleeps = nbmpi_self.start.config.wait == NBMPI_WAIT_BLOCK;
-	uint32_t rounds = sleeps ? SLEEP_ROUNDS : CLOCK_ROUNDS;
-	double since = 0, told = TELL_S;
+	double since = 0, tell = TELL_S, waited;
 
 	for (uint32_t round = 0;; round++) {
 		bool spin = spins();
@@ -101,13 +99,15 @@ int nbmpi_wait(struct nbmpi_request *r)
 			sleep_a_little(r->comm, r, round);
 		else if (!spin)
 			yield(r->comm->nlocal);
-		if (round % rounds != rounds - 1)
+		if (round % CLOCK_ROUNDS != CLOCK_ROUNDS - 1)
 			continue;
 		if (since == 0)
 			since = nbmpi_now_s();
-		if (nbmpi_now_s() - since >= told) {
-			nbmpi_log_missing(r->comm, told);
-			told *= 2;
+		waited = nbmpi_now_s() - since;
+		if (waited >= tell) {
+			nbmpi_log_missing(r->comm, waited);
+			while (tell <= waited)
+				tell *= 2;
 		}
 	}
 }

@@ -296,6 +296,8 @@ static void ranks_sleep_ever_longer(void **state)
 /* A barrier of one host: rank 1 arrives at a call of rank 0 into the MPI. */
 static struct nbmpi_comm *waiting;
 static uint32_t progresses, arrives, yields_before, tests_before;
+static double progress_takes; /* s, by the clock of the test */
+static const char *said;      /* by the rank that waits */
 
 static void progress(void)
 {
@@ -303,6 +305,7 @@ static void progress(void)
 		yields_before = calls.yields;
 		tests_before = waiting->vain;
 	}
+	clock_ahead += progress_takes;
 	if (++progresses == arrives)
 		nbar_process_team_post(&waiting->memory->procs, NULL, 1, NULL);
 }
@@ -323,9 +326,32 @@ static uint32_t waits_until(enum nbmpi_wait wait, uint32_t n)
 	arrives = n;
 	said_begin();
 	assert_int_equal(nbmpi_barrier(c), 0);
-	assert_string_equal(said_end(), ""); /* it has not waited for long */
+	said = said_end();
 	two_ranks_close(c);
 	return progresses - 1;
+}
+
+/* A rank looks at the clock after each 16 rounds. In each it calls the MPI for 1.5 s. */
+static void a_rank_says_how_long_it_has_waited(void **state)
+{
+	static const enum nbmpi_wait policy[] = { NBMPI_WAIT_SPIN, NBMPI_WAIT_YIELD,
+						  NBMPI_WAIT_BLOCK };
+
+	progress_takes = 1.5;
+	for (uint32_t i = 0; i < 3; i++) {
+		waits_until(policy[i], 15);
+		assert_string_equal(said, "");
+		waits_until(policy[i], 90);
+		assert_string_equal(
+			said,
+			"nbar: rank 0 of 2 has waited 24 s in a barrier; missing: nobody known\n"
+			"nbar: rank 0 of 2 has waited 48 s in a barrier; missing: nobody known\n"
+			"nbar: rank 0 of 2 has waited 96 s in a barrier; missing: nobody known\n");
+	}
+	progress_takes = 0;
+	clock_ahead = 0;
+	waits_until(NBMPI_WAIT_SPIN, 90);
+	assert_string_equal(said, "");
 }
 
 static void a_rank_that_waits_calls_the_mpi(void **state)
@@ -377,7 +403,7 @@ int main(void)
 		UNIT(an_unknown_reason),        UNIT(barriers_in_process),
 		UNIT(lines_have_a_longest),     UNIT(ranks_yield_by_policy),
 		UNIT(ranks_sleep_ever_longer),  UNIT(a_rank_that_waits_calls_the_mpi),
-		UNIT(ranks_of_a_host_may_part),
+		UNIT(ranks_of_a_host_may_part), UNIT(a_rank_says_how_long_it_has_waited),
 	};
 
 	return run_with_ranks(4, tests);
