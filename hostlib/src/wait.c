@@ -202,7 +202,8 @@ enum nblib_end nblib_wait_group(struct nbar_group *g, const struct nbar_wait_pol
 						 .failed = STATUS,
 						 .ticket = ticket },
 				policy);
-	uint64_t looked = w.start;
+	/* Of any wait: each of many waits may be shorter than LOOK_NS. */
+	uint64_t looked = order_stat_read(&g->life_looked);
 	enum nblib_end end = NBLIB_DONE;
 
 	while (!wait_over(&w)) {
@@ -210,8 +211,6 @@ enum nblib_end nblib_wait_group(struct nbar_group *g, const struct nbar_wait_pol
 
 		if (order_aborted(&g->aborted))
 			end = NBLIB_FAILED;
-		else if (waited >= timeout_ns)
-			end = NBLIB_TIMEOUT;
 		else if (order_down_read(&g->port->link.down) != NBLIB_UP)
 			end = NBLIB_LOST;
 		else if (!in_process && w.now - looked >= LOOK_NS &&
@@ -219,6 +218,7 @@ enum nblib_end nblib_wait_group(struct nbar_group *g, const struct nbar_wait_pol
 			end = NBLIB_LOST;
 		if (end != NBLIB_DONE)
 			break;
+		/* Before the limit is judged: the sleep may have been as long as the wait. */
 		if (w.now - looked >= LOOK_NS) {
 			looked = w.now;
 			nblib_life_look(g, w.now);
@@ -232,6 +232,10 @@ enum nblib_end nblib_wait_group(struct nbar_group *g, const struct nbar_wait_pol
 			 * NIC a thread must not be cancelled. */
 			if (in_process)
 				pthread_testcancel();
+		}
+		if (waited >= timeout_ns) {
+			end = NBLIB_TIMEOUT;
+			break;
 		}
 		if (!stay_awake(&w)) {
 			uint64_t left = timeout_ns - waited;

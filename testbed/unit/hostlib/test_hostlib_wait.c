@@ -194,12 +194,36 @@ static void a_sleep_is_bounded(void **state)
 	assert_int_equal(fake.sleep[1], 200 * MS);
 	assert_int_equal(fake.sleep[2], 20 * MS);
 	assert_int_equal(fake.op, FUTEX_WAIT);
-	assert_int_equal(fake.looks, 2);
+	assert_int_equal(fake.looks, 3);
 	assert_int_equal(group.sleeps, 3);
 	assert_int_equal(page.doorbell[CELL].wake_seq, 3);
 	fake.wake = complete;
 	assert_int_equal(wait_for((struct nbar_wait_policy){ 0, 0, 1 }, NBAR_FOREVER), 0);
 	assert_int_equal(fake.nsleep, 4);
+}
+
+static void lose_nic(void)
+{
+	port.link.down = NBLIB_GONE;
+}
+
+/* A program that waits again and again, for a shorter time than a sleep or than 10 ms, also hears
+ * that its NIC has ended, or does not run. */
+static void short_waits_look(void **state)
+{
+	const struct nbar_wait_policy block = { 0, 0, 1 };
+
+	page.life = 7;
+	group.life = 7;
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(wait_for(block, 100 * MS), -ETIME);
+	assert_int_equal(fake.looks, 4);
+	assert_int_equal(group.life_mute, 400 * MS);
+	for (uint32_t i = 0; i < 12; i++)
+		assert_int_equal(wait_for(block, 4 * MS), -ETIME);
+	assert_int_equal(fake.looks, 4 + 4);
+	fake.wake = lose_nic;
+	assert_int_equal(wait_for(block, 100 * MS), -ENETDOWN);
 }
 
 /* The barrier completes while the thread looks at its NIC: then the thread does not sleep. */
@@ -551,10 +575,11 @@ static void a_mask_that_somebody_sets_stays(void **state)
 
 #define WAIT(test) cmocka_unit_test_setup(test, setup)
 UNIT_MAIN(NULL, NULL, WAIT(looks_are_10_ms_apart), WAIT(one_of_256_tests_looks),
-	  WAIT(a_sleep_is_bounded), WAIT(a_thread_looks_once_more_before_it_sleeps),
-	  WAIT(a_policy_is_followed), WAIT(those_who_wait_try_another_processor),
-	  WAIT(a_mask_that_somebody_sets_stays), WAIT(others_want_the_processor),
-	  WAIT(a_post_kicks_a_sleeping_nic), WAIT(a_silent_nic_ends_a_wait),
-	  WAIT(an_abort_ends_a_wait), WAIT(naps_grow), WAIT(a_wait_can_be_cancelled),
-	  WAIT(a_thread_of_a_team_sleeps), WAIT(a_thread_of_a_team_follows_its_policy),
-	  WAIT(processes_awake_make_no_call), WAIT(a_process_of_a_team_sleeps))
+	  WAIT(short_waits_look), WAIT(a_sleep_is_bounded),
+	  WAIT(a_thread_looks_once_more_before_it_sleeps), WAIT(a_policy_is_followed),
+	  WAIT(those_who_wait_try_another_processor), WAIT(a_mask_that_somebody_sets_stays),
+	  WAIT(others_want_the_processor), WAIT(a_post_kicks_a_sleeping_nic),
+	  WAIT(a_silent_nic_ends_a_wait), WAIT(an_abort_ends_a_wait), WAIT(naps_grow),
+	  WAIT(a_wait_can_be_cancelled), WAIT(a_thread_of_a_team_sleeps),
+	  WAIT(a_thread_of_a_team_follows_its_policy), WAIT(processes_awake_make_no_call),
+	  WAIT(a_process_of_a_team_sleeps))
