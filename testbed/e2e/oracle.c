@@ -353,7 +353,9 @@ static void read_options(int argc, char **argv)
 	}
 	here = (uint32_t)(argc - optind);
 	size = size ? size : here;
-	if (here == 0 || size > RANKS_MAX || first > size || here > size - first) {
+	/* -w: the last barrier must carry a value. */
+	if (here == 0 || size > RANKS_MAX || first > size || here > size - first ||
+	    (odd_rank != NBAR_RANK_NONE && (!value_bytes || iterations % 8 == 7))) {
 		fprintf(stderr,
 			"usage: oracle [-i ITERATIONS] [-a ALG] [-d MS] [-H] "
 			"[-v BYTES [-w RANK]] [-m FILE -k RUN -n SIZE -r FIRST] NIC NIC ...\n");

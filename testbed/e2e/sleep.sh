@@ -12,11 +12,14 @@ ticks() {
 	awk '{ sub(/.*\) /, ""); print $12 + $13 }' "/proc/$1/stat"
 }
 
-# idles PID...: in one of five seconds of real time, each takes at most a tenth of it. A daemon on a busy
+# idles PID...: in two of eight seconds of real time, each takes at most a tenth of it. A daemon on a busy
 # machine may have something left to do.
 idles() {
-	local i
-	for i in 1 2 3 4 5; do idle_second "$@" && return 0; done
+	local i good=0
+	for i in 1 2 3 4 5 6 7 8; do
+		idle_second "$@" && good=$((good + 1))
+		[ $good -lt 2 ] || return 0
+	done
 	return 1
 }
 

@@ -223,7 +223,7 @@ static uint32_t naps_at_end(bool second)
 static void any_nic_lingers(void **state)
 {
 	for (int second = 0; second < 2; second++) {
-		uint32_t tries = 100;
+		uint32_t tries = 20;
 
 		while (naps_at_end(second) == 0)
 			assert_true(--tries > 0);

@@ -23,7 +23,7 @@ static void take_received(struct nbnic *nic, const struct nbnic_addr *from,
 static struct verbs_wire *w;
 static struct verbs_peer peer;
 static struct verbs_connection connection;
-static struct verbs_slot slot[VERBS_SLOTS + 1]; /* the last: no write may reach it */
+static _Alignas(64) struct verbs_slot slot[VERBS_SLOTS + 1]; /* the last: no write may reach it */
 static struct ibv_context context;
 static struct ibv_cq recv_cq = { .context = &context }, send_cq = { .context = &context };
 static struct ibv_qp qp = { .context = &context }, line_qp = { .context = &context };
