@@ -48,7 +48,7 @@ csv() {
 	grep -q '^#@version=' "$work/out" && grep -q '^#@cpu=' "$work/out" &&
 		grep -q '^#@wire=ring' "$work/out" && grep -q '^#@iterations=200' "$work/out" &&
 		grep -qE '^nodes,where,alg,mean_us,low_us,high_us,([a-z0-9.]+_us,){4,}speedup$' "$work/out" &&
-		[ "$(grep -cE '^3,(nic|host),(pairwise|dissemination:2),[0-9.]+,,(,[0-9.]+){4,},[0-9.]*$' \
+		[ "$(grep -cE '^3,(nic|host),(pairwise|dissemination:2),[0-9.e+-]+,,(,[0-9.e+-]+){4,},[0-9.e+-]*$' \
 			"$work/out")" = 4 ] &&
 		! grep -q '^nodes  ' "$work/out"
 }

@@ -76,7 +76,7 @@ csv() { # HOW NP FILE
 	cat "$3"
 	[ "$(grep -cE '^(mpi|nbar),,[0-9],[0-9]+$' "$3.raw")" = 20 ] || return 1
 	grep -q '^#@mpi=.*[0-9]' "$3" && grep -qE '^method,avg_us,min_us,max_us,([a-z0-9.]+_us,){3,}speedup$' "$3" &&
-		[ "$(grep -cE '^(mpi|nbar)(,[0-9.]+){6,},[0-9.]*$' "$3")" = 2 ]
+		[ "$(grep -cE '^(mpi|nbar)(,[0-9.e+-]+){6,},[0-9.e+-]*$' "$3")" = 2 ]
 }
 
 # counts HOW NP METHOD PATTERN: the method runs the barrier of its name: the counters that the glue
@@ -97,8 +97,8 @@ apps() { # HOW NP
 	local rc=$?
 	cat "$work/out" "$work/err"
 	[ $rc = 0 ] && grep -q '^application *steps *compute *method *execution *low *high *efficiency *speedup$' "$work/out" &&
-		[ "$(grep -cE '^1,8,36,(mpi|nbar|lib|p2p:mcs),([0-9.e-]+,){4}[0-9.]*$' "$work/apps.csv")" = 8 ] &&
-		[ "$(grep -cE '^own 3,2,1.25,(mpi|nbar|lib|p2p:mcs),([0-9.e-]+,){4}[0-9.]*$' "$work/apps.csv")" = 4 ] &&
+		[ "$(grep -cE '^1,8,36,(mpi|nbar|lib|p2p:mcs),([0-9.e+-]+,){4}[0-9.e+-]*$' "$work/apps.csv")" = 8 ] &&
+		[ "$(grep -cE '^own 3,2,1.25,(mpi|nbar|lib|p2p:mcs),([0-9.e+-]+,){4}[0-9.e+-]*$' "$work/apps.csv")" = 4 ] &&
 		grep -q '^#@application own 3=5,7.5$' "$work/apps.csv"
 }
 
