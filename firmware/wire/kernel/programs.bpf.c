@@ -324,14 +324,12 @@ SEC("tc") int kernel_out(struct __sk_buff *skb)
 	bpf_spin_lock(&g->lock);
 	struct nbfw_state *s = group_state(g);
 	lent = g->lent && g->port == (uint32_t)(key >> 32) && g->cell == post.cell;
-	/* The thread looks at the word once more. If the barrier is complete by now, it finds it:
-	 * the word was stored with the lock. */
-	if (lent && post.sleeps)
+	if (lent && post.sleeps) {
+		/* The thread looks at the word once more. If the barrier is complete by now, it
+		 * finds it: the word was stored with the lock. */
 		g->sleeper = 1;
-	/* Also of a thread that sleeps: the message of the post may be lost. */
-	if (lent && post.posted - s->epoch - 1 < NBAR_POSTED_MAX) {
-		if ((int32_t)(post.posted - g->posted) > 0)
-			g->posted = post.posted;
+	} else if (lent && post.posted - s->epoch - 1 < NBAR_POSTED_MAX) {
+		g->posted = post.posted;
 		if (post.posted != s->epoch + 1) {
 			t.want = s->running ? 0 : KERNEL_TAKE;
 		} else if (!s->running) {

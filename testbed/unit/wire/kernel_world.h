@@ -348,21 +348,16 @@ static inline void tokens_come(void)
 	}
 }
 
-/* A post of the next barrier; or the message of a thread that sleeps, after the post was lost. */
-static inline void start_goes(uint32_t sleeps)
+/* A post of the next barrier. */
+static inline void post_goes(void)
 {
 	static const struct nbfw_event start = { .type = NBFW_EV_START };
 	struct nbfw_action a;
 
-	post_put(s_now()->epoch + 1, sleeps);
+	post_put(s_now()->epoch + 1, 0);
 	nbfw_step(s_now(), g.plan, &start, &a);
 	sends_are(&a, run_out(), PASS);
 	state_is_same();
-}
-
-static inline void post_goes(void)
-{
-	start_goes(0);
 }
 
 /* --- the world ------------------------------------------------------------------------------- */
