@@ -78,7 +78,8 @@ static inline uint64_t nbar_now_ns(void)
 }
 
 /* Ends a move: the thread may use its processors again. If they are its whole cpuset, it may also
- * use those that the cpuset gets later. A mask that somebody has set since the move stays. */
+ * use those that the cpuset gets later. A mask that somebody else has set before this call stays.
+ * */
 static inline void nbar_moved(const cpu_set_t *one, const cpu_set_t *may)
 {
 	cpu_set_t now, all;

@@ -15,7 +15,7 @@
 /* Each TIMEOUT of a lent group wakes a daemon, and its PULLs wake others. */
 #define LEND_PATIENCE 7u
 #define TICK_NS UINT64_C(10000000)       /* between two ticks, at most */
-#define LIVES_A_TICK 16u                 /* ports whose `life` word one tick changes */
+#define LIVES_A_TICK 64u                 /* ports whose `life` word one tick changes */
 #define LOOK_NS UINT64_C(100000000)      /* between two looks at the processes of hosts */
 #define LOOK_OLD_NS UINT64_C(1000000000) /* the result of a look is too old after this time */
 

@@ -206,6 +206,10 @@ enum nblib_end nblib_wait_group(struct nbar_group *g, const struct nbar_wait_pol
 	uint64_t looked = order_stat_read(&g->life_looked);
 	enum nblib_end end = NBLIB_DONE;
 
+	/* Another thread may have looked since w.start. */
+	if (looked > w.start)
+		looked = w.start;
+
 	while (!wait_over(&w)) {
 		uint64_t waited = w.now - w.start;
 

@@ -87,7 +87,7 @@ def main():
     if {name for name, _, _ in found} != set(NAMES):
         raise SystemExit(f"the probes are {found}")
     counters = [(name, attach(program, pid, at, semaphore)) for name, at, semaphore in found]
-    # The daemon looks for tracers ten times a second, so the first barriers may be missed.
+    # The daemon looks for tracers four times a second, so the first barriers may be missed.
     for _ in range(100):
         subprocess.run(command, check=True)
         counts = dict.fromkeys(NAMES, 0)

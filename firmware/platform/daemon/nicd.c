@@ -244,8 +244,8 @@ bool nicd_pass(struct nicd *d, uint64_t now)
 }
 
 #ifdef NBAR_SDT
-/* Turns traces on or off, because a tracer may have come or gone. Called after passes without
- * work. */
+/* Turns traces on or off, because a tracer may have come or gone. Called before
+ * sleeps, and between passes without work. */
 static void look_for_tracers(struct nicd *d, uint64_t now)
 {
 	if (now < d->probes_next)

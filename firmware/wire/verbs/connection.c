@@ -121,12 +121,12 @@ bool verbs_connection_write(struct verbs_wire *w, struct verbs_peer *p, const ui
 		.opcode = IBV_WR_RDMA_WRITE,
 	}, *bad;
 
-	if (size != NBFW_FRAME_SIZE && is_long(l, size))
-		return false;
 	if (l->state == VERBS_CONNECTION_READY &&
 	    l->posted - l->done > VERBS_WRITES - VERBS_WRITES_SIGNALLED)
 		look_for_completions(w, l);
 	if (l->state != VERBS_CONNECTION_READY || l->posted - l->done == VERBS_WRITES)
+		return false;
+	if (size != NBFW_FRAME_SIZE && is_long(l, size))
 		return false;
 	memset(slot.line.head, 0, sizeof(slot.line.head));
 	memcpy(slot.line.frame, frame, sizeof(slot.line.frame));

@@ -61,7 +61,8 @@ static bool verbs_transmit(struct wire_base *base, const struct nbnic_addr *to,
 	struct verbs_addr a = verbs_addr_of(to);
 	/* PULLs, their answers and ABORTs go as datagrams: they must arrive when a connection has
 	 * failed, and an unreliable connection does not report its failure. If the queue pair of
-	 * datagrams has failed, these frames go by the connection. */
+	 * datagrams has failed, these frames go by the connection, but for values that no
+	 * write can carry. */
 	bool write = (t->type == NBFW_TOKEN && !w->is_reply) || t->type == NBFW_SIGNAL || w->broken;
 	struct verbs_peer *p;
 	uint8_t frame[NBFW_FRAME_MAX];

@@ -421,7 +421,7 @@ static void signs_of_life_do_not_wait_for_pulls(void **state)
  */
 static void signs_of_life_come_in_turn(void **state)
 {
-	enum { PORTS = 24, A_TICK = 16 };
+	enum { PORTS = 96, A_TICK = 64 };
 	struct nbnic_client c[PORTS];
 
 	world_begin(0, 0);
