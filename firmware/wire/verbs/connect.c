@@ -90,7 +90,7 @@ static struct ibv_qp *qp_make(const struct verbs_wire *w, struct ibv_qp_init_att
 	const struct ibv_qp_cap cap = init->cap;
 	struct ibv_qp *qp = ibv_create_qp(w->pd, init);
 
-	init->cap = cap; /* the device may have written what it gives */
+	init->cap = cap; /* ibv_create_qp may have changed it */
 	if (qp || !w->send_inline)
 		return qp;
 	init->cap.max_inline_data = VERBS_INLINE;

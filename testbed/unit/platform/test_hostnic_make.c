@@ -242,7 +242,7 @@ static int child_has(int was)
 	return status;
 }
 
-/* A child of fork() has no descriptor of any NIC, not even of one that is about to end. */
+/* A child of fork() has no descriptor of a NIC, also if that NIC is about to end. */
 static void fork_beside_a_nic_that_ends(void **state)
 {
 	const int was = (int)unit_descriptors();

@@ -345,7 +345,7 @@ static void signs_of_old_elements(void **state)
 	}
 }
 
-/* A peer that writes what it likes, with the right sum. */
+/* Hostile slots with the right sum. */
 static void hostile_write(const struct nbfw_value *v, uint8_t version, uint8_t type)
 {
 	const struct nbfw_token t = token_of(NBAR_DOUBLE, 8, 64);
