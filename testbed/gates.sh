@@ -115,17 +115,27 @@ undefined_ends() {
 	[ $? != 0 ]
 }
 
-# CI counts the exit status of a set, even if its last line says that nothing has failed.
-set_with_status() {
-	sed -n '/^run_set() {/,/^}/p' .ci/run >"$work/set"
+# ci STEP: what the functions of CI do with it.
+ci() {
+	sed -n '/^skip_set() {/,/^}/p; /^run_set() {/,/^}/p' .ci/run >"$work/set"
 	cat >"$work/ci" <<-'END'
 		set -u -o pipefail
-		passed=0 failed=0 skipped=0 failures=
+		passed=0 failed=0 skipped=0 failures= why= times= begin_s=100
 		. "$1"
-		run_set planted sh -c 'echo "1 passed, 0 failed, 0 skipped"; exit 2'
-		[ $failed = 1 ]
+		eval "$2"
 	END
-	grep -q '^set -u -o pipefail$' .ci/run && bash "$work/ci" "$work/set"
+	grep -q '^set -u -o pipefail$' .ci/run && bash "$work/ci" "$work/set" "$1"
+}
+
+# CI counts the exit status of a set, even if its last line says that nothing has failed.
+set_with_status() {
+	ci 'run_set planted sh -c "echo 1 passed, 0 failed, 0 skipped; exit 2"; [ $? = 0 -a $failed = 1 ]'
+}
+
+# CI says and counts that it does not begin a set so late.
+late_set() {
+	ci 'SECONDS=101; run_set planted echo "1 passed, 0 failed, 0 skipped"; [ $? = 1 -a $passed,$skipped = 0,1 ]' \
+		>"$work/said" && grep -q '^== planted is skipped: ' "$work/said"
 }
 
 # Each mutation still finds the text that it changes. This does not run the tests on a mutation:
@@ -166,6 +176,7 @@ else
 	skip "an undefined step ends a program" "no UBSan here"
 fi
 ok "a set of CI that ends with another status fails" set_with_status
+ok "a set of CI that is late is skipped, aloud" late_set
 ok "each mutation changes its file" mutations_apply
 ok "what is installed later is compiled in" parts
 finish
