@@ -20,7 +20,7 @@
 
 #include "config.h"
 
-#define NBMPI_VERSION 8u /* of messages and of the order of collectives */
+#define NBMPI_VERSION 9u /* of messages and of the order of collectives */
 
 /* The least number of barriers before the set-up. */
 #define NBMPI_PAYS 8u
@@ -176,19 +176,29 @@ int nbmpi_allreduce(struct nbmpi_comm *c, struct nbar_value *value);
 /* Call it when the MPI's own barrier is complete, which NBMPI_BY_MPI has asked for. */
 void nbmpi_barrier_by_mpi(struct nbmpi_comm *c);
 
-/* A barrier under way; plain data. */
+/* A barrier or an allreduce under way. It stays at its address until nbmpi_test has returned other
+ * than 0. */
 struct nbmpi_request {
 	struct nbmpi_comm *comm; /* held until nbmpi_test has returned other than 0 */
 	uint32_t ticket, round;
 	int code;    /* after a failure: as nbmpi_comm_code() */
 	bool orphan; /* after a failure: the communicator has been freed */
+	/* An allreduce: see post.c. */
+	struct nbar_value *value; /* the operands, and then the result; NULL: a barrier */
+	bool done;                /* value is the result */
+	struct nbmpi_request *next;
 };
 
-/* True: nbmpi_ibarrier does not return NBMPI_BY_MPI. False: it does not use `out`. */
+/* True: nbmpi_ibarrier and nbmpi_iallreduce do not return NBMPI_BY_MPI. False: they use no other
+ * argument. */
 bool nbmpi_comm_offloaded(const struct nbmpi_comm *c);
 
 /* Starts a barrier: 0 and *out, or one of the above. Never waits for another rank. */
 int nbmpi_ibarrier(struct nbmpi_comm *c, struct nbmpi_request *out);
+
+/* As nbmpi_ibarrier. When nbmpi_test has returned 1, *value is the result. It stays as it was after
+ * a failure. */
+int nbmpi_iallreduce(struct nbmpi_comm *c, struct nbar_value *value, struct nbmpi_request *out);
 
 /* 1: complete; 0: not yet, or another call holds the communicator (in any thread, also further up
  * the stack of this thread); negative: failed. If the result is not 0, the request is gone. Never

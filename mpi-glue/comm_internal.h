@@ -26,9 +26,8 @@ struct nbmpi_comm {
 	void *mpi;
 	uint32_t rank, size;
 	enum nbmpi_kind kind;
-	struct nbar_value *value; /* of the allreduce under way; the barriers of its set-up carry it
-				   */
-	pthread_mutex_t lock;     /* protects requests, tickets and failures */
+	const struct nbar_value *value; /* of the allreduce that sets up; its trial carries it */
+	pthread_mutex_t lock;           /* protects requests, tickets and failures */
 	enum nbmpi_path path;
 	enum nbmpi_why why; /* reason for NBMPI_PLAIN */
 	uint32_t why_rank;  /* rank that is the reason, or NBAR_RANK_NONE */
@@ -54,6 +53,9 @@ struct nbmpi_comm {
 	uint32_t vain;               /* unsuccessful tests, and the last check of the mates */
 	double looked_after;
 	uint32_t wanted, posted; /* tickets; those between them wait for room at the NIC */
+	/* Allreduces without a result, in the order of their tickets; and the first of them that is
+	 * not posted. */
+	struct nbmpi_request *queue, **queue_end, *unposted;
 	uint32_t round; /* counts changes of the path: tickets of another round are complete */
 	int error;      /* NBMPI_FAILED: final */
 	int code;       /* error code of the MPI for this failure */
@@ -65,7 +67,7 @@ struct nbmpi_memory {
 	struct nbar_process_team procs;
 	uint32_t ended; /* 1 + index of the mate that the first rank to fail has blamed; 0: none */
 	/* Each rank writes its own entry, during the set-up. Then follow, if the communicator is
-	 * one of allreduces, the values: struct nbar_value[nlocal]. */
+	 * one of allreduces, the values: struct nbar_value[NBAR_VALUES_AHEAD][nlocal]. */
 	struct nbmpi_mate mate[];
 };
 
@@ -87,9 +89,18 @@ void nbmpi_comm_free(struct nbmpi_comm *c);
 
 /* --- post.c, with the communicator's lock ---------------------------------------------------- */
 
+/* Draws the next ticket for r, which nbmpi_post posts. */
+void nbmpi_want(struct nbmpi_comm *c, struct nbmpi_request *r);
+
 /* Posts the wanted tickets as far as the NIC has room. 0; -EAGAIN: not all; or an error of the
  * library. */
 int nbmpi_post(struct nbmpi_comm *c);
+
+/* Gives complete allreduces their results. 0, or an error of the library. */
+int nbmpi_take_results(struct nbmpi_comm *c);
+
+/* From here on, r waits for no result. */
+void nbmpi_forget(struct nbmpi_comm *c, const struct nbmpi_request *r);
 
 /* Starts a thread that posts the wanted tickets of all communicators as soon as there is room. */
 void nbmpi_post_later(void);
@@ -151,9 +162,12 @@ void nbmpi_memory_unlink(uint64_t key, uint32_t leader);
 int nbmpi_memory_join(struct nbmpi_comm *c, int memory);
 void nbmpi_memory_leave(struct nbmpi_comm *c);
 
-static inline struct nbar_value *nbmpi_memory_values(const struct nbmpi_comm *c)
+/* The values of this ticket, by mate. */
+static inline struct nbar_value *nbmpi_memory_values(const struct nbmpi_comm *c, uint32_t ticket)
 {
-	return (struct nbar_value *)(void *)&c->memory->mate[c->nlocal];
+	struct nbar_value *all = (struct nbar_value *)(void *)&c->memory->mate[c->nlocal];
+
+	return all + (size_t)c->nlocal * (ticket % NBAR_VALUES_AHEAD);
 }
 _Static_assert(sizeof(struct nbmpi_mate) % _Alignof(struct nbar_value) == 0, "alignment");
 

@@ -225,10 +225,12 @@ static int join_all(struct set_up *s, enum nbmpi_why *why)
 /* One barrier of the NICs. 1: complete; 0: not until `end`; or an error of the library. */
 static int try_once(struct nbmpi_comm *c, double end)
 {
+	struct nbar_value value = c->value ? *c->value : (struct nbar_value){ 0 };
+	struct nbmpi_request r = { .value = c->value ? &value : NULL };
 	int rc;
 
 	pthread_mutex_lock(&c->lock);
-	c->wanted++;
+	nbmpi_want(c, &r);
 	rc = nbmpi_post(c);
 	pthread_mutex_unlock(&c->lock);
 	for (uint32_t round = 1; rc == 0; round++) {
@@ -240,6 +242,10 @@ static int try_once(struct nbmpi_comm *c, double end)
 			nbmpi_self.start.ops->progress();
 		nbmpi_yield();
 	}
+	pthread_mutex_lock(&c->lock);
+	nbmpi_forget(c, &r);
+	c->posted = c->wanted; /* if the post failed, no thread must post it later */
+	pthread_mutex_unlock(&c->lock);
 	return rc;
 }
 
@@ -398,7 +404,6 @@ int nbmpi_set_up(struct nbmpi_comm *c)
 	c->path = rc == 0 && c->why == NBMPI_WHY_none ? NBMPI_OFFLOADED : NBMPI_PLAIN;
 	if (c->path == NBMPI_PLAIN) {
 		pthread_mutex_lock(&c->lock);
-		c->posted = c->wanted; /* of the trial: nothing waits for room at the NIC */
 		nbmpi_leave(c);
 		pthread_mutex_unlock(&c->lock);
 	}

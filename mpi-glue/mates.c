@@ -5,8 +5,8 @@
  * Called by the set-up (join.c), and by ranks that wait for long. The memory is a file that only
  * its user can open, and only during the set-up: then the leader unlinks it. No rank receives
  * anything from a process of another user. If the leader is killed during the set-up, a file of
- * some KiB stays in the folder until the user removes it or the machine restarts; nobody opens it,
- * because each set-up draws a new key.
+ * at most some MiB stays in the folder until the user removes it or the machine restarts; nobody
+ * opens it, because each set-up draws a new key.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,9 +22,10 @@
 
 static size_t size_of(const struct nbmpi_comm *c)
 {
+	uint32_t values = c->kind == NBMPI_ALLREDUCES ? NBAR_VALUES_AHEAD : 0;
+
 	return sizeof(struct nbmpi_memory) +
-	       c->nlocal * (sizeof(struct nbmpi_mate) +
-			    (c->kind == NBMPI_ALLREDUCES ? sizeof(struct nbar_value) : 0));
+	       c->nlocal * (sizeof(struct nbmpi_mate) + values * sizeof(struct nbar_value));
 }
 
 /* --- memory ---------------------------------------------------------------------------------- */

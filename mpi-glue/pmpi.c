@@ -2,10 +2,10 @@
 /*
  * pmpi.c - the PMPI library: barriers and allreduces by NIC for any program, by LD_PRELOAD.
  *
- * For MPICH and MPIs derived from it. Replaces MPI_Barrier, MPI_Ibarrier, MPI_Allreduce, the calls
- * that complete requests, and the calls that begin and end MPI. The states of a communicator are
- * attributes, so they end when the communicator is freed. Never ends the program: failures go to
- * the error handler of the communicator.
+ * For MPICH and MPIs derived from it. Replaces MPI_Barrier, MPI_Ibarrier, MPI_Allreduce,
+ * MPI_Iallreduce, the calls that complete requests, and the calls that begin and end MPI. The
+ * states of a communicator are attributes, so they end when the communicator is freed. Never ends
+ * the program: failures go to the error handler of the communicator.
  */
 #include <mpi.h>
 #include <sched.h>
@@ -315,13 +315,15 @@ int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
 	struct nbmpi_comm *c;
 	int rc;
 
+	if (world.ready)
+		pmpi_request_drain();
 	if (!world.ready || comm == MPI_COMM_NULL || by_mpi(comm, NBMPI_BARRIERS))
 		return PMPI_Ibarrier(comm, request);
 	rc = comm_of(comm, NBMPI_BARRIERS, &c);
 	if (rc != MPI_SUCCESS)
 		return rc;
 	if (nbmpi_comm_offloaded(c))
-		rc = pmpi_request_start(c, comm, request);
+		rc = pmpi_request_start(c, comm, NULL, NULL, request);
 	else if (nbmpi_ibarrier(c, NULL) == NBMPI_BY_MPI)
 		rc = PMPI_Ibarrier(comm, request);
 	else
@@ -356,7 +358,40 @@ int MPI_Allreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_O
 	return rc;
 }
 
+int MPI_Iallreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op,
+		   MPI_Comm comm, MPI_Request *request)
+{
+	struct nbar_value value;
+	struct nbmpi_comm *c;
+	int rc;
+
+	if (world.ready)
+		pmpi_request_drain();
+	if (!world.ready || comm == MPI_COMM_NULL || count <= 0 || !start.config.allreduce ||
+	    !nbmpi_value_take(&value, in, out, (size_t)count, type, op) ||
+	    by_mpi(comm, NBMPI_ALLREDUCES))
+		return PMPI_Iallreduce(in, out, count, type, op, comm, request);
+	rc = comm_of(comm, NBMPI_ALLREDUCES, &c);
+	if (rc != MPI_SUCCESS)
+		return rc;
+	if (nbmpi_comm_offloaded(c))
+		rc = pmpi_request_start(c, comm, &value, out, request);
+	else if (nbmpi_iallreduce(c, NULL, NULL) == NBMPI_BY_MPI)
+		rc = PMPI_Iallreduce(in, out, count, type, op, comm, request);
+	else
+		rc = NBMPI_FAILED;
+	return rc < 0 ? pmpi_failed(comm, c, rc) : rc;
+}
+
 #if MPI_VERSION >= 4
+int MPI_Iallreduce_c(const void *in, void *out, MPI_Count count, MPI_Datatype type, MPI_Op op,
+		     MPI_Comm comm, MPI_Request *request)
+{
+	return count > 0 && count <= (MPI_Count)NBAR_VALUE_MAX
+		       ? MPI_Iallreduce(in, out, (int)count, type, op, comm, request)
+		       : PMPI_Iallreduce_c(in, out, count, type, op, comm, request);
+}
+
 int MPI_Allreduce_c(const void *in, void *out, MPI_Count count, MPI_Datatype type, MPI_Op op,
 		    MPI_Comm comm)
 {

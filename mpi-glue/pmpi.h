@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pmpi.h - what pmpi.c needs from pmpi_request.c (requests for MPI_Ibarrier, and progress) and from
+ * pmpi.h - what pmpi.c needs from pmpi_request.c (requests, and progress) and from
  * pmpi_exchange.c (the set-up of communicators), and what pmpi_f08.c has for Fortran.
  */
 #ifndef NBMPI_PMPI_H
@@ -16,11 +16,16 @@ int pmpi_request_begin(void);
 /* Called when no barrier is under way any more. */
 void pmpi_request_end(void);
 
-/* Makes a request, and begins an offloaded barrier. Returns MPI_SUCCESS, or a negative result of
- * nbmpi_ibarrier, or an error code of the MPI. With an error code, no barrier has begun, and an
- * error handler was called: without memory the handler of the communicator, else the handler that
- * MPICH chooses. */
-int pmpi_request_start(struct nbmpi_comm *c, MPI_Comm comm, MPI_Request *out);
+/* Frees requests that a call completed which this library does not replace, as those of mpi_f08.
+ * May call an error handler, which may free any communicator. */
+void pmpi_request_drain(void);
+
+/* Makes a request, and begins an offloaded barrier, or an allreduce of a value, whose result goes
+ * to `out` (value NULL: a barrier). Returns MPI_SUCCESS, or a negative result of nbmpi_iallreduce,
+ * or an error code of the MPI. With an error code, no barrier has begun, and an error handler was
+ * called: without memory the handler of the communicator, else the handler that MPICH chooses. */
+int pmpi_request_start(struct nbmpi_comm *c, MPI_Comm comm, const struct nbar_value *value,
+		       void *out, MPI_Request *request);
 
 /* Lets MPI make progress with everything that is pending. */
 void pmpi_progress(void);

@@ -3,9 +3,10 @@
  * pmpi_f08.c - the PMPI library for Fortran programs that use the module mpi_f08.
  *
  * MPICH's mpi_f08 calls PMPI_Barrier, not MPI_Barrier, so a library that replaces the names of C
- * alone never sees these programs. (mpif.h and the module mpi call the names of C.) Called by
- * Fortran. A communicator or request of mpi_f08 holds the handle of C, and an absent ierror is
- * NULL. A call of MPI_Wait or the like in mpi_f08 stays MPICH's: see README.md.
+ * alone never sees these programs. (mpif.h and the module mpi call the names of C; so does mpi_f08
+ * for calls with buffers, such as MPI_Allreduce.) Called by Fortran. A communicator or request of
+ * mpi_f08 holds the handle of C, and an absent ierror is NULL. A call of MPI_Wait or the like in
+ * mpi_f08 stays MPICH's: see README.md.
  */
 #include <mpi.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pmpi_request.c - requests of MPI_Ibarrier: generalized requests with a poll function, an
- * extension of MPICH. MPICH calls it whenever the program tests or waits for such a request.
+ * pmpi_request.c - requests of MPI_Ibarrier and MPI_Iallreduce: generalized requests with a poll
+ * function, an extension of MPICH. MPICH calls it whenever the program tests or waits for such a
+ * request.
  *
  * MPICH may call the functions here from any thread, and while it holds its own lock. So none of
  * them waits for another thread, and the function that frees a request makes no call into MPI.
@@ -13,6 +14,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "mpi_value.h"
 #include "pmpi.h"
 
 #define FAILED_TAG (-77777) /* in a status with this tag, the source is the error code */
@@ -27,6 +29,8 @@ struct request {
 	uint32_t polls;
 	bool complete; /* MPICH also polls complete requests */
 	int code;
+	struct nbar_value value;
+	void *out;                    /* for the result of an allreduce; NULL: a barrier */
 	struct request *next, **link; /* list of requests that are not freed; later `freed` */
 };
 
@@ -62,6 +66,8 @@ static bool request_done(struct request *r)
 	r->complete = true;
 	if (rc < 0)
 		r->code = r->barrier.code;
+	else if (r->out)
+		nbmpi_value_give(&r->value, r->out);
 	/* Lets MPICH receive the messages that were sent before the barrier. */
 	pmpi_progress();
 	PMPI_Grequest_complete(r->handle);
@@ -171,13 +177,24 @@ static int request_completed(int rc, bool several)
 				PMPI_Comm_call_errhandler(r->comm, rc);
 		}
 		PMPI_Errhandler_free(&r->handler);
-		free(r);
+		/* MPI forbids to free it under way. MPICH does so, and post.c still has it. */
+		if (r->complete)
+			free(r);
 	}
 	return rc;
 }
 
+void pmpi_request_drain(void)
+{
+	/* Their communicators may have been freed since. */
+	for (struct request *r = freed; r; r = r->next)
+		r->barrier.orphan = true;
+	request_completed(MPI_SUCCESS, false);
+}
+
 /* Makes the request first: the other ranks may count on a barrier that has begun. */
-int pmpi_request_start(struct nbmpi_comm *c, MPI_Comm comm, MPI_Request *out)
+int pmpi_request_start(struct nbmpi_comm *c, MPI_Comm comm, const struct nbar_value *value,
+		       void *out, MPI_Request *request)
 {
 	struct request *r = malloc(sizeof(*r));
 	int rc;
@@ -186,7 +203,9 @@ int pmpi_request_start(struct nbmpi_comm *c, MPI_Comm comm, MPI_Request *out)
 		PMPI_Comm_call_errhandler(comm, MPI_ERR_NO_MEM);
 		return MPI_ERR_NO_MEM;
 	}
-	*r = (struct request){ .comm = comm };
+	*r = (struct request){ .comm = comm, .out = out };
+	if (value)
+		r->value = *value;
 	PMPI_Comm_get_errhandler(comm, &r->handler);
 	rc = PMPIX_Grequest_start(on_query, request_on_free, on_cancel, on_poll, on_wait, r,
 				  &r->handle);
@@ -202,9 +221,9 @@ int pmpi_request_start(struct nbmpi_comm *c, MPI_Comm comm, MPI_Request *out)
 		r->next->link = &r->next;
 	all.first = r;
 	pthread_mutex_unlock(&all.lock);
-	rc = nbmpi_ibarrier(c, &r->barrier);
+	rc = nbmpi_iallreduce(c, value ? &r->value : NULL, &r->barrier);
 	if (rc == 0) {
-		*out = r->handle;
+		*request = r->handle;
 		return MPI_SUCCESS;
 	}
 	r->complete = true;

@@ -182,9 +182,10 @@ int nbar_process_team_post(struct nbar_process_team *procs, struct nbar_group *g
 /*
  * As nbar_process_team_post, for a group with value_max: all[me] carries the value of this process,
  * in memory that all processes of the team share. The process that sees all arrive folds the values
- * in the order of the processes, and posts the result. The next arrival, and the next write to
- * all[me], must wait until this barrier is complete. nbar_result reads the result. Values that
- * differ in op, type or count fail the group: -EBADMSG.
+ * in the order of the processes, and posts the result. The next write to all[me] must wait until
+ * this barrier is complete: each barrier under way needs an `all` of its own. nbar_result reads the
+ * result: each process must have read that of barrier t before it arrives at t + NBAR_VALUES_AHEAD.
+ * Values that differ in op, type or count fail the group: -EBADMSG.
  */
 int nbar_process_team_post_value(struct nbar_process_team *procs, struct nbar_group *g, uint32_t me,
 				 const struct nbar_value *all,

@@ -25,13 +25,13 @@ int nbar_process_team_init(struct nbar_process_team *procs, uint32_t size)
 	return 0;
 }
 
-static int group_refuses(struct nbar_group *g, uint32_t ticket)
+/* As nblib_can_post, for a process that may only be attached. */
+static int group_refuses(struct nbar_group *g, uint32_t ticket, uint32_t most)
 {
 	uint64_t word = order_completion_read(&g->completion->word);
 
 	if (!nblib_group_is_over(g, word) && order_runs(&g->runs) &&
-	    order_down_read(&g->port->link.down) == NBLIB_UP &&
-	    ticket - (uint32_t)word <= NBAR_POSTED_MAX)
+	    order_down_read(&g->port->link.down) == NBLIB_UP && ticket - (uint32_t)word <= most)
 		return 0;
 	return nblib_procs_refused(g, word);
 }
@@ -70,7 +70,7 @@ static int procs_post(struct nbar_process_team *procs, struct nbar_group *g, uin
 	if (me >= procs->size)
 		return nblib_fail(-ERANGE, "process %u: a process team of %u has processes 0 to %u",
 				  me, procs->size, procs->size - 1);
-	err = g ? group_refuses(g, ticket) : 0;
+	err = g ? group_refuses(g, ticket, values ? NBAR_VALUES_AHEAD : NBAR_POSTED_MAX) : 0;
 	if (err)
 		return err;
 	if (g)

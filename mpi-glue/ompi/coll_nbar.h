@@ -3,7 +3,7 @@
  * coll_nbar.h - the Open MPI component coll/nbar: what its files share.
  *
  * coll_nbar_component.c: parameters, start and end. coll_nbar_module.c: communicators, their
- * barriers and allreduces. coll_nbar_request.c: requests of nonblocking barriers. coll_nbar_last.c:
+ * barriers and allreduces. coll_nbar_request.c: requests of nonblocking ones. coll_nbar_last.c:
  * which ranks a communicator has waited for. Only the code behind comm.h knows NICs.
  */
 #ifndef COLL_NBAR_H
@@ -34,6 +34,8 @@ struct mca_coll_nbar_module_t {
 	mca_coll_base_module_t *ibarrier_module;
 	mca_coll_base_module_allreduce_fn_t allreduce;
 	mca_coll_base_module_t *allreduce_module;
+	mca_coll_base_module_iallreduce_fn_t iallreduce;
+	mca_coll_base_module_t *iallreduce_module;
 };
 OBJ_CLASS_DECLARATION(mca_coll_nbar_module_t);
 typedef struct mca_coll_nbar_module_t mca_coll_nbar_module_t;
@@ -63,10 +65,12 @@ void coll_nbar_last_register(void);
 /* --- coll_nbar_request.c ------------------------------------------------------------------- */
 
 /* Makes a request before its barrier begins: after the begin, nothing may fail for lack of memory.
- * NULL: no memory. */
-ompi_request_t *coll_nbar_request_new(ompi_communicator_t *comm);
+ * value: of an allreduce, whose result goes to `out`; NULL: a barrier. NULL: no memory. */
+ompi_request_t *coll_nbar_request_new(ompi_communicator_t *comm, const struct nbar_value *value,
+				      void *out);
 
-/* Begins the barrier: as nbmpi_ibarrier. If the result is not 0, the request is gone. */
+/* Begins the barrier or allreduce: as nbmpi_ibarrier. If the result is not 0, the request is gone.
+ */
 int coll_nbar_request_start(ompi_request_t *request, struct nbmpi_comm *c);
 
 /* Called when no request is under way any more. */

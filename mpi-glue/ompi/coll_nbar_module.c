@@ -341,7 +341,7 @@ static int module_ibarrier(ompi_communicator_t *comm, ompi_request_t **out,
 		return module->ibarrier(comm, out, module->ibarrier_module);
 	}
 	c = module_comm_of(module, comm, NBMPI_BARRIERS);
-	request = c ? coll_nbar_request_new(comm) : NULL;
+	request = c ? coll_nbar_request_new(comm, NULL, NULL) : NULL;
 	if (!request)
 		return OMPI_ERR_OUT_OF_RESOURCE;
 	switch (coll_nbar_request_start(request, c)) {
@@ -387,6 +387,46 @@ static int module_allreduce(const void *in, void *out, int count, struct ompi_da
 	return rc;
 }
 
+/* Open MPI itself starts such allreduces when it makes communicators, and then not all ranks start
+ * them in the same order among those of the program. */
+static bool may_be_internal(const struct nbar_value *v)
+{
+	return v->count == 1 && v->type == NBAR_INT32 && (v->op == NBAR_MIN || v->op == NBAR_MAX);
+}
+
+static int module_iallreduce(const void *in, void *out, int count, struct ompi_datatype_t *type,
+			     struct ompi_op_t *op, ompi_communicator_t *comm,
+			     ompi_request_t **request, mca_coll_base_module_t *base)
+{
+	mca_coll_nbar_module_t *module = (mca_coll_nbar_module_t *)base;
+	uint64_t *fallbacks = module->fallbacks[NBMPI_ALLREDUCES];
+	ompi_request_t *ours;
+	struct nbar_value value;
+	struct nbmpi_comm *c;
+
+	if (!nbmpi_value_take(&value, in, out, (size_t)count, type, op) || may_be_internal(&value))
+		return module->iallreduce(in, out, count, type, op, comm, request,
+					  module->iallreduce_module);
+	if (fallbacks) {
+		nbmpi_bump(fallbacks);
+		return module->iallreduce(in, out, count, type, op, comm, request,
+					  module->iallreduce_module);
+	}
+	c = module_comm_of(module, comm, NBMPI_ALLREDUCES);
+	ours = c ? coll_nbar_request_new(comm, &value, out) : NULL;
+	if (!ours)
+		return OMPI_ERR_OUT_OF_RESOURCE;
+	switch (coll_nbar_request_start(ours, c)) {
+	case 0:
+		*request = ours;
+		return OMPI_SUCCESS;
+	case NBMPI_BY_MPI:
+		return module->iallreduce(in, out, count, type, op, comm, request,
+					  module->iallreduce_module);
+	}
+	return nbmpi_comm_code(c);
+}
+
 struct nbmpi_comm *coll_nbar_comm_find(ompi_communicator_t *comm)
 {
 	mca_coll_nbar_module_t *module;
@@ -423,7 +463,7 @@ static int module_enable(mca_coll_base_module_t *base, ompi_communicator_t *comm
 	mca_coll_nbar_module_t *module = (mca_coll_nbar_module_t *)base;
 
 	if (!comm->c_coll->coll_barrier || !comm->c_coll->coll_ibarrier ||
-	    !comm->c_coll->coll_allreduce)
+	    !comm->c_coll->coll_allreduce || !comm->c_coll->coll_iallreduce)
 		return OMPI_ERR_NOT_FOUND;
 	module->barrier = comm->c_coll->coll_barrier;
 	module->barrier_module = comm->c_coll->coll_barrier_module;
@@ -431,9 +471,12 @@ static int module_enable(mca_coll_base_module_t *base, ompi_communicator_t *comm
 	module->ibarrier_module = comm->c_coll->coll_ibarrier_module;
 	module->allreduce = comm->c_coll->coll_allreduce;
 	module->allreduce_module = comm->c_coll->coll_allreduce_module;
+	module->iallreduce = comm->c_coll->coll_iallreduce;
+	module->iallreduce_module = comm->c_coll->coll_iallreduce_module;
 	OBJ_RETAIN(module->barrier_module);
 	OBJ_RETAIN(module->ibarrier_module);
 	OBJ_RETAIN(module->allreduce_module);
+	OBJ_RETAIN(module->iallreduce_module);
 	if (comm == MPI_COMM_WORLD)
 		module_prepare(module, comm);
 	return OMPI_SUCCESS;
@@ -465,8 +508,10 @@ mca_coll_base_module_t *coll_nbar_comm_query(ompi_communicator_t *comm, int *pri
 	module->super.coll_module_enable = module_enable;
 	module->super.coll_barrier = module_barrier;
 	module->super.coll_ibarrier = module_ibarrier;
-	if (mca_coll_nbar_component.allreduce)
+	if (mca_coll_nbar_component.allreduce) {
 		module->super.coll_allreduce = module_allreduce;
+		module->super.coll_iallreduce = module_iallreduce;
+	}
 	*priority = mca_coll_nbar_component.priority;
 	return &module->super;
 }
@@ -480,6 +525,7 @@ static void module_construct(mca_coll_nbar_module_t *module)
 	module->barrier_module = NULL;
 	module->ibarrier_module = NULL;
 	module->allreduce_module = NULL;
+	module->iallreduce_module = NULL;
 }
 
 static void module_destruct(mca_coll_nbar_module_t *module)
@@ -493,6 +539,8 @@ static void module_destruct(mca_coll_nbar_module_t *module)
 		OBJ_RELEASE(module->ibarrier_module);
 	if (module->allreduce_module)
 		OBJ_RELEASE(module->allreduce_module);
+	if (module->iallreduce_module)
+		OBJ_RELEASE(module->iallreduce_module);
 }
 
 OBJ_CLASS_INSTANCE(mca_coll_nbar_module_t, mca_coll_base_module_t, module_construct,

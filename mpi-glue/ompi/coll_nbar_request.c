@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * coll_nbar_request.c - requests of nonblocking barriers.
+ * coll_nbar_request.c - requests of nonblocking barriers and allreduces.
  *
  * Open MPI calls a function here whenever it makes progress; this function completes the requests.
  * Any thread may call it, also from within another function of the glue, so it never waits for
@@ -10,10 +10,15 @@
 
 #include <pthread.h>
 
+#include "mpi_value.h"
+
 struct coll_nbar_request_t {
 	ompi_request_t super;
 	struct nbmpi_request barrier;
 	bool complete; /* the next call of on_progress reports it */
+	/* An allreduce; out is NULL: a barrier. */
+	struct nbar_value value;
+	void *out;
 	struct coll_nbar_request_t *next;
 };
 typedef struct coll_nbar_request_t coll_nbar_request_t;
@@ -40,6 +45,8 @@ static bool ireq_test(coll_nbar_request_t *r)
 		return true;
 	rc = nbmpi_test(&r->barrier);
 	r->complete = rc != 0;
+	if (rc == 1 && r->out)
+		nbmpi_value_give(&r->value, r->out);
 	if (rc < 0) {
 		r->super.req_status.MPI_ERROR = r->barrier.code;
 		r->super.req_type = COLL_NBAR_FAILED;
@@ -153,13 +160,17 @@ static int request_free(ompi_request_t **request)
 	return OMPI_SUCCESS;
 }
 
-ompi_request_t *coll_nbar_request_new(ompi_communicator_t *comm)
+ompi_request_t *coll_nbar_request_new(ompi_communicator_t *comm, const struct nbar_value *value,
+				      void *out)
 {
 	coll_nbar_request_t *r = OBJ_NEW(coll_nbar_request_t);
 
 	if (!r)
 		return NULL;
 	r->complete = false;
+	r->out = out;
+	if (value)
+		r->value = *value;
 	OMPI_REQUEST_INIT(&r->super, false);
 	r->super.req_type = OMPI_REQUEST_COLL;
 	r->super.req_status.MPI_ERROR = MPI_SUCCESS;
@@ -174,7 +185,7 @@ ompi_request_t *coll_nbar_request_new(ompi_communicator_t *comm)
 int coll_nbar_request_start(ompi_request_t *request, struct nbmpi_comm *c)
 {
 	coll_nbar_request_t *r = (coll_nbar_request_t *)request;
-	int rc = nbmpi_ibarrier(c, &r->barrier);
+	int rc = nbmpi_iallreduce(c, r->out ? &r->value : NULL, &r->barrier);
 
 	if (rc != 0) {
 		discard(r);

@@ -31,7 +31,7 @@ static const struct {
 	{ "outstanding", test_outstanding, 300,
 	  "many MPI_Ibarrier under way, completed in any order" },
 	{ "mixed", test_mixed, 2000, "both on one communicator, at random" },
-	{ "allreduce", test_allreduce, 2000, "MPI_Allreduce of few bytes" },
+	{ "allreduce", test_allreduce, 2000, "MPI_Allreduce and MPI_Iallreduce of few bytes" },
 	{ "persistent", test_persistent, 500, "a persistent barrier, where this MPI has it" },
 	{ "last", test_last, 50, "MPI_T has whom a communicator has waited for: Open MPI alone" },
 	{ "late", test_late, 1, "each rank in turn comes 0.2 s late, and all see it" },

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * oracle_values.c - MPI_Allreduce of few bytes: operations, types and counts at random;
- * MPI_IN_PLACE at some ranks; several names of one type; NaN, infinities and zeros; integers that
- * overflow.
+ * oracle_values.c - MPI_Allreduce and MPI_Iallreduce of few bytes: operations, types and counts at
+ * random; MPI_IN_PLACE at some ranks; several names of one type; NaN, infinities and zeros;
+ * integers that overflow.
  *
  * Each rank gathers all operands, and computes the result itself: MPICH 4.0 takes unsigned numbers
  * for signed ones in MPI_MIN, and Open MPI 4.1 saturates sums of MPI_SHORT. Integers, minima,
@@ -14,11 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "oracle.h"
+#include "oracle_predict.h"
 
 #define BYTES 512
 #define RANKS 32
-#define OPENING 8 /* allreduces that the MPI runs before the set-up */
+#define UNDER_WAY 24 /* three times as many as a NIC takes at once */
+#define OPENING 8    /* allreduces that the MPI runs before the set-up */
 
 /* Kinds of elements: signed and unsigned integers, logical values, bytes, reals, and pairs of an
  * integer or a real with an index. */
@@ -91,6 +92,7 @@ struct one {
 	const struct type *type;
 	MPI_Op op;
 	int count;
+	bool nonblocking;
 	bool odd;   /* NaN and infinities */
 	bool exact; /* reals whose sums and products have no rounding */
 };
@@ -295,55 +297,69 @@ static bool element_fits(const struct one *one, const unsigned char *out, const 
 /* True if all ranks have the same bytes. */
 static bool same_everywhere(const unsigned char *at, int bytes, MPI_Comm comm)
 {
-	uint64_t hash = 14695981039346656037u, mine[2], all[2];
-	MPI_Request request;
+	/* More than 256 bytes: the MPI itself runs this one. */
+	uint64_t hash = 14695981039346656037u, mine[33] = { 0 }, all[33];
 
 	for (int i = 0; i < bytes; i++)
 		hash = (hash ^ at[i]) * 1099511628211u;
 	mine[0] = hash >> 2;
 	mine[1] = (UINT64_MAX >> 2) - mine[0];
-	/* The MPI itself runs this one. */
-	MPI_Iallreduce(mine, all, 2, MPI_INT64_T, MPI_MIN, comm, &request);
-	MPI_Wait(&request, MPI_STATUS_IGNORE);
+	MPI_Allreduce(mine, all, 33, MPI_INT64_T, MPI_MIN, comm);
 	return all[0] == (UINT64_MAX >> 2) - all[1];
 }
 
-/* by_nic: the ranks must get the same bits, which MPI only recommends. */
-static void one_allreduce(const struct one *one, MPI_Comm comm, bool by_nic, uint64_t step)
-{
-	static unsigned char in[BYTES], out[BYTES + 8], before[BYTES], all[BYTES * RANKS];
-	MPI_Datatype type = own_random(2) ? one->type->a : one->type->b;
-	int bytes = one->count * one->type->size, rc;
+struct call {
+	struct one one;
+	bool by_nic; /* the ranks must get the same bits, which MPI only recommends */
+	unsigned char in[BYTES], out[BYTES + 8], before[BYTES];
+};
 
-	fill(one, in);
-	memset(out, 0xa5, sizeof(out));
-	memset(before, 0xa5, sizeof(before));
+static int call_start(struct call *call, MPI_Comm comm, MPI_Request *request)
+{
+	const struct one *one = &call->one;
+	MPI_Datatype type = own_random(2) ? one->type->a : one->type->b;
+	size_t bytes = (size_t)one->count * (size_t)one->type->size;
+	const void *in = call->in;
+
+	fill(one, call->in);
+	memset(call->out, 0xa5, sizeof(call->out));
+	memset(call->before, 0xa5, sizeof(call->before));
 	if (own_random(3) == 0) {
-		memcpy(out, in, (size_t)bytes);
-		memcpy(before, in, (size_t)bytes);
-		rc = MPI_Allreduce(MPI_IN_PLACE, out, one->count, type, one->op, comm);
-	} else {
-		rc = MPI_Allreduce(in, out, one->count, type, one->op, comm);
+		memcpy(call->out, call->in, bytes);
+		memcpy(call->before, call->in, bytes);
+		in = MPI_IN_PLACE;
 	}
-	oracle_want(rc == MPI_SUCCESS, "MPI_Allreduce failed at step", step);
-	MPI_Allgather(in, BYTES, MPI_BYTE, all, BYTES, MPI_BYTE, comm);
-	for (int i = 0; i < one->count && by_nic; i++)
-		oracle_want(element_fits(one, out + i * one->type->size, all + i * one->type->size,
-					 BYTES),
+	return one->nonblocking
+		       ? MPI_Iallreduce(in, call->out, one->count, type, one->op, comm, request)
+		       : MPI_Allreduce(in, call->out, one->count, type, one->op, comm);
+}
+
+static void call_check(struct call *call, MPI_Comm comm, uint64_t step)
+{
+	static unsigned char all[BYTES * RANKS];
+	const struct one *one = &call->one;
+	unsigned char *out = call->out;
+	int size = one->type->size, bytes = one->count * size;
+
+	MPI_Allgather(call->in, BYTES, MPI_BYTE, all, BYTES, MPI_BYTE, comm);
+	for (int i = 0; i < one->count && call->by_nic; i++)
+		oracle_want(element_fits(one, out + i * size, all + i * size, BYTES),
 			    "a wrong result at step", step);
 	for (int i = 0; i < 8; i++)
 		oracle_want(out[bytes + i] == 0xa5, "wrote too much at step", step);
-	for (int i = 0; i < one->count && one->type->size == 16; i++) {
-		oracle_want(memcmp(out + 16 * i + 12, before + 16 * i + 12, 4) == 0 || !by_nic,
+	for (int i = 0; i < one->count && size == 16; i++) {
+		oracle_want(memcmp(out + 16 * i + 12, call->before + 16 * i + 12, 4) == 0 ||
+				    !call->by_nic,
 			    "wrote to padding at step", step);
 		memset(out + 16 * i + 12, 0, 4);
 	}
-	oracle_want(same_everywhere(out, bytes, comm) || !by_nic, "ranks have other bits at step",
-		    step);
+	oracle_want(same_everywhere(out, bytes, comm) || !call->by_nic,
+		    "ranks have other bits at step", step);
 }
 
-/* Draws an allreduce. True: nbar offloads it, if it offloads those of the communicator. */
-static bool draw(struct one *one)
+/* Draws an allreduce. True: nbar offloads it, if it offloads those of the communicator. backlog: it
+ * is small and nonblocking, so that many are under way at once. */
+static bool draw(struct one *one, bool backlog)
 {
 	MPI_Op ops[10];
 	int most;
@@ -351,36 +367,99 @@ static bool draw(struct one *one)
 	one->type = &types[oracle_random(NTYPE)];
 	one->op = ops[oracle_random((uint32_t)ops_of(one->type->kind, ops))];
 	most = BYTES / one->type->size;
-	one->count = oracle_random(2) ? 1 + (int)oracle_random(3)
-				      : (int)oracle_random((uint32_t)most + 1);
+	one->count = backlog || oracle_random(2) ? 1 + (int)oracle_random(3)
+						 : (int)oracle_random((uint32_t)most + 1);
 	one->exact = oracle_random(2);
 	one->odd = oracle_random(4) == 0;
+	one->nonblocking = backlog || oracle_random(3) == 0;
+#ifdef OPEN_MPI /* which starts such ones itself */
+	if (one->nonblocking && one->count == 1 && one->type->kind == SIGNED &&
+	    one->type->size == 4 && (one->op == MPI_MIN || one->op == MPI_MAX))
+		return false;
+#endif
 	return one->count > 0 && one->count * one->type->size <= 256 &&
 	       !(one->op == MPI_PROD && (one->type->kind == FLOAT || one->type->kind == DOUBLE));
+}
+
+static void complete(MPI_Request *request, int n)
+{
+	int flag = 0, which;
+
+	switch (own_random(4)) {
+	case 0:
+		MPI_Waitall(n, request, MPI_STATUSES_IGNORE);
+		return;
+	case 1:
+		while (!flag)
+			MPI_Testall(n, request, &flag, MPI_STATUSES_IGNORE);
+		return;
+	case 2:
+		for (int i = 0; i < n; i++)
+			MPI_Waitany(n, request, &which, MPI_STATUS_IGNORE);
+		return;
+	}
+	for (int i = n - 1; i >= 0; i--)
+		for (flag = 0; !flag;)
+			MPI_Test(&request[i], &flag, MPI_STATUS_IGNORE);
+}
+
+/* What nbar must have offloaded. */
+struct forecast {
+	int early; /* allreduces that fit, before the set-up */
+	bool set_up;
+	uint64_t offloaded;
+};
+
+static bool forecast(struct forecast *f, const struct one *one, bool fits)
+{
+	if (!fits || !oracle.by_nic)
+		return false;
+	f->set_up |= !one->nonblocking && f->early >= OPENING;
+	f->early++;
+	f->offloaded += f->set_up;
+	return f->set_up;
+}
+
+/* n allreduces, some of them under way at once, with barriers among them. */
+static void several(int n, struct forecast *f, MPI_Comm comm, uint64_t step)
+{
+	static struct call call[UNDER_WAY];
+	MPI_Request request[2 * UNDER_WAY];
+	bool backlog = n > 1 && oracle_random(2) == 0;
+
+	for (int i = 0; i < 2 * UNDER_WAY; i++)
+		request[i] = MPI_REQUEST_NULL;
+	for (int i = 0; i < n; i++) {
+		bool fits = draw(&call[i].one, backlog);
+
+		call[i].by_nic = forecast(f, &call[i].one, fits);
+		oracle_want(call_start(&call[i], comm, &request[i]) == MPI_SUCCESS,
+			    "an allreduce failed at step", step);
+		if (oracle_random(4) == 0)
+			MPI_Ibarrier(comm, &request[UNDER_WAY + i]);
+	}
+	complete(request, 2 * UNDER_WAY);
+	for (int i = 0; i < n; i++)
+		call_check(&call[i], comm, step);
 }
 
 void test_allreduce(int n)
 {
 	unsigned long long before[2] = { 0 }, after[2] = { 0 };
-	uint64_t fit = 0;
+	struct forecast f = { .early = 0 };
 	MPI_Comm comm;
 
 	if (oracle.size > RANKS)
 		return;
 	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+	oracle_settle(comm);
 	oracle_allreduces(before);
-	for (int i = 1; i <= n; i++) {
-		struct one one;
-
-		bool fits = draw(&one);
-
-		fit += fits;
-		one_allreduce(&one, comm, oracle.by_nic && fits && fit > OPENING, (uint64_t)i);
+	for (int i = 0, more; i < n; i += more) {
+		more = oracle_random(8) ? 1 : 1 + (int)oracle_random(UNDER_WAY);
+		several(more, &f, comm, (uint64_t)i);
 	}
-	if (oracle_allreduces(after)) {
-		fit = oracle.by_nic ? fit - OPENING : 0;
-		oracle_want(after[0] - before[0] == fit,
+	if (oracle_allreduces(after))
+		oracle_want(after[0] - before[0] == f.offloaded,
 			    "allreduces offloaded:", after[0] - before[0]);
-	}
 	MPI_Comm_free(&comm);
 }

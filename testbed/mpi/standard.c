@@ -351,6 +351,7 @@ static const struct {
 	{ "allreduce-arguments", rule_allreduce_arguments, "the MPI reports wrong arguments" },
 #endif
 	{ "allreduce-fails", rule_allreduce_fails, "one that fails tells its handler alone" },
+	{ "allreduce-idup", rule_allreduce_idup, "beside MPI_Comm_idup" },
 	{ "allreduce-inter", rule_allreduce_inter, "MPI_Allreduce of an intercommunicator" },
 	{ "allreduce-threads", rule_allreduce_threads, "threads, with a communicator each" },
 #ifdef OMPI_HAVE_MPI_EXT_FTMPI

@@ -62,6 +62,7 @@ void rule_stack(void);
 void rule_allreduce(void);
 void rule_allreduce_arguments(void);
 void rule_allreduce_fails(void);
+void rule_allreduce_idup(void);
 void rule_allreduce_inter(void);
 void rule_allreduce_threads(void);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * standard_values.c - rules that MPI_Allreduce of few bytes can break (6.9, 9.3): what is left to
- * the MPI, wrong arguments, failures, threads, new communicators. oracle_values.c checks results.
+ * standard_values.c - rules that MPI_Allreduce and MPI_Iallreduce of few bytes can break
+ * (6.9, 6.12, 9.3): what is left to the MPI, wrong arguments, failures, threads, new communicators.
+ * oracle_values.c checks results.
  */
 #include <pthread.h>
 #include <string.h>
@@ -20,14 +21,24 @@ static void on_comm(MPI_Comm *comm, int *code, ...)
 	heard++;
 }
 
+static int reduce(const void *in, void *out, int n, MPI_Comm comm, bool nonblocking)
+{
+	MPI_Request request;
+	int rc;
+
+	if (!nonblocking)
+		return MPI_Allreduce(in, out, n, MPI_INT, MPI_SUM, comm);
+	rc = MPI_Iallreduce(in, out, n, MPI_INT, MPI_SUM, comm, &request);
+	return rc == MPI_SUCCESS ? MPI_Wait(&request, MPI_STATUS_IGNORE) : rc;
+}
+
 /* Sums of ranks; the first ones are not offloaded. */
 static void sums(MPI_Comm comm, int n)
 {
 	for (int i = 0; i < n; i++) {
 		int in[2] = { me + i, 1 }, out[2] = { -1, -1 };
 
-		want(MPI_Allreduce(in, out, 2, MPI_INT, MPI_SUM, comm) == MPI_SUCCESS,
-		     "an allreduce failed");
+		want(reduce(in, out, 2, comm, i % 3 == 2) == MPI_SUCCESS, "an allreduce failed");
 		want(out[0] == 2 * i + 1 && out[1] == 2, "a wrong sum");
 	}
 }
@@ -52,7 +63,7 @@ void rule_allreduce(void)
 
 	MPI_Op_create(weigh, 0, &op);
 	for (int i = 0; i < OFFLOADED; i++) {
-		sums(comm, 1);
+		sums(comm, 3);
 		for (int k = 0; k < 200; k++)
 			in[k] = k + me;
 		want(MPI_Allreduce(in, out, 200, MPI_INT, MPI_MAX, comm) == MPI_SUCCESS &&
@@ -121,12 +132,14 @@ void rule_allreduce_arguments(void)
 #endif
 
 /* An allreduce that fails tells its communicator's handler alone. */
-void rule_allreduce_fails(void)
+static void fails(bool nonblocking)
 {
 	MPI_Comm comm = duplicate(false);
 	MPI_Errhandler handler;
 	char text[MPI_MAX_ERROR_STRING] = "";
 	int in = 1, out = -1, length, code;
+
+	heard = 0;
 
 	sums(comm, OFFLOADED);
 	MPI_Comm_create_errhandler(on_comm, &handler);
@@ -137,13 +150,19 @@ void rule_allreduce_fails(void)
 		hear();
 		return;
 	}
-	code = MPI_Allreduce(&in, &out, 1, MPI_INT, MPI_SUM, comm);
+	code = reduce(&in, &out, 1, comm, nonblocking);
 	MPI_Error_string(code, text, &length);
 	want(code != MPI_SUCCESS && strstr(text, "nbar: allreduce over 2 ranks failed") != NULL,
 	     text);
 	want(heard == 1 && out == -1, "the handler was not called once, or there is a result");
 	MPI_Comm_free(&comm);
 	tell();
+}
+
+void rule_allreduce_fails(void)
+{
+	fails(false);
+	fails(true);
 }
 
 void rule_allreduce_inter(void)
@@ -154,11 +173,34 @@ void rule_allreduce_inter(void)
 	for (int i = 0; i < OFFLOADED; i++) {
 		int in = 10 * me + i, out = -1;
 
-		want(MPI_Allreduce(&in, &out, 1, MPI_INT, MPI_SUM, inter) == MPI_SUCCESS &&
-			     out == 10 * (1 - me) + i,
+		want(reduce(&in, &out, 1, inter, i % 2) == MPI_SUCCESS && out == 10 * (1 - me) + i,
 		     "not the sum of the other group");
 	}
 	MPI_Comm_free(&inter);
+}
+
+/* Allreduces of the program under way beside those by which the MPI makes a communicator. One rank
+ * makes progress between them. */
+void rule_allreduce_idup(void)
+{
+	MPI_Comm comm = duplicate(false), again;
+
+	sums(comm, OFFLOADED);
+	for (int i = 0; i < OFFLOADED; i++) {
+		MPI_Request request[2];
+		int in = me + i, out = -1, flag = 0;
+
+		MPI_Comm_idup(comm, &again, &request[0]);
+		for (int k = 0; k < 100 && me == i % 2 && !flag; k++)
+			MPI_Test(&request[0], &flag, MPI_STATUS_IGNORE);
+		want(MPI_Iallreduce(&in, &out, 1, MPI_INT, MPI_SUM, comm, &request[1]) ==
+			     MPI_SUCCESS,
+		     "an allreduce failed");
+		MPI_Waitall(2, request, MPI_STATUSES_IGNORE);
+		want(out == 2 * i + 1, "a wrong sum");
+		MPI_Comm_free(&again);
+	}
+	MPI_Comm_free(&comm);
 }
 
 static void *reduce_in_thread(void *arg)

@@ -164,6 +164,124 @@ static void reduce(void)
 	nbmpi_comm_close(barriers.nbar);
 }
 
+#define UNDER_WAY (3 * NBAR_VALUES_AHEAD)
+
+static bool no_thread; /* no thread can post what waits for room */
+
+static void begin(struct nbar_value *v, uint32_t i)
+{
+	*v = (struct nbar_value){ .op = NBAR_SUM, .type = NBAR_INT64, .count = 1 + i % 32 };
+	for (uint32_t k = 0; k < v->count; k++)
+		v->of.i64[k] = ranks_me * (i + 1) + k;
+}
+
+static void check(const struct nbar_value *v, uint32_t i)
+{
+	const uint32_t all = ranks->size * (ranks->size - 1) / 2;
+
+	for (uint32_t k = 0; k < v->count; k++)
+		expect(v->of.i64[k] == all * (i + 1) + ranks->size * k, "%u: [%u] %lld", i, k,
+		       (long long)v->of.i64[k]);
+}
+
+static void await(struct nbmpi_request *r, int result)
+{
+	int rc;
+
+	while ((rc = nbmpi_test(r)) == 0)
+		nbmpi_yield();
+	expect(rc == result, "%d, not %d", rc, result);
+}
+
+/* More allreduces than a NIC takes at once. Their requests are tested from the last one on, or by a
+ * blocking allreduce behind them; a result stays, whatever follows. */
+static void under_way(void)
+{
+	static struct nbmpi_request r[UNDER_WAY];
+	static struct nbar_value v[UNDER_WAY + 1];
+	struct ranks_comm world;
+	struct nbmpi_comm *c;
+
+	ranks_open(&world, 0, 0, ranks->size);
+	c = nbmpi_comm_open(&world, ranks_me, ranks->size, false, NBMPI_ALLREDUCES);
+	for (uint32_t i = 0; i < by_mpi; i++) {
+		begin(&v[0], i);
+		expect((i % 2 ? nbmpi_iallreduce(c, &v[0], &r[0]) : nbmpi_allreduce(c, &v[0])) ==
+			       NBMPI_BY_MPI,
+		       "%u", i);
+	}
+	begin(&v[0], 0);
+	expect(nbmpi_allreduce(c, &v[0]) == 0, "the set-up");
+	check(&v[0], 0);
+	for (uint32_t round = 0; round < 6; round++) {
+		if (ranks_me == round % ranks->size)
+			usleep(2000);
+		if (no_thread)
+			faults_always("pthread_create", EAGAIN);
+		for (uint32_t i = 0; i < UNDER_WAY; i++) {
+			begin(&v[i], i);
+			expect(nbmpi_iallreduce(c, &v[i], &r[i]) == 0, "request %u", i);
+		}
+		faults_end();
+		begin(&v[UNDER_WAY], UNDER_WAY);
+		if (round % 2)
+			expect(nbmpi_allreduce(c, &v[UNDER_WAY]) == 0, "behind all of them");
+		for (uint32_t i = UNDER_WAY; i-- > 0;)
+			await(&r[i], 1);
+		for (uint32_t i = 0; i < UNDER_WAY + round % 2; i++)
+			check(&v[i], i);
+	}
+	expect(c->nrequest == 0 && !c->queue && !c->unposted, "something is left");
+	nbmpi_comm_close(c);
+	nbmpi_comm_close(world.nbar);
+}
+
+/* The program frees a communicator with allreduces under way; then a rank has another type. */
+static void under_way_and_failed(void)
+{
+	static struct nbmpi_request r[UNDER_WAY];
+	static struct nbar_value v[UNDER_WAY];
+	const uint32_t odd = UNDER_WAY / 2;
+	struct ranks_comm world;
+	struct nbar_value behind;
+	struct nbmpi_comm *c;
+	uint32_t n = 0;
+	int rc;
+
+	ranks_open(&world, 0, 0, ranks->size);
+	c = nbmpi_comm_open(&world, ranks_me, ranks->size, false, NBMPI_ALLREDUCES);
+	for (uint32_t i = 0; i <= by_mpi; i++) {
+		begin(&v[0], i);
+		expect(nbmpi_allreduce(c, &v[0]) == (i < by_mpi ? NBMPI_BY_MPI : 0), "%u", i);
+	}
+	for (uint32_t i = 0; i < UNDER_WAY; i++) {
+		begin(&v[i], i);
+		if (i == odd && ranks_me == ranks->size - 1)
+			v[i].op = NBAR_MIN;
+		rc = nbmpi_iallreduce(c, &v[i], &r[i]);
+		if (rc == NBMPI_FAILED && i >= odd)
+			break; /* the NIC was fast: the communicator has failed already */
+		expect(rc == 0, "request %u", i);
+		n++;
+	}
+	/* With room for less than all of them, the last request must see the failure, too. */
+	if (no_thread && n == UNDER_WAY) {
+		begin(&behind, n);
+		expect(nbmpi_allreduce(c, &behind) == NBMPI_FAILED, "behind them");
+		await(&r[--n], NBMPI_FAILED);
+	}
+	nbmpi_comm_close(c);
+	for (uint32_t i = 0; i < n; i++) {
+		await(&r[i], i < odd ? 1 : NBMPI_FAILED);
+		expect(i < odd || (r[i].code == MPI_TEXT && r[i].orphan), "code %d", r[i].code);
+		if (i < odd)
+			check(&v[i], i);
+		else
+			expect(v[i].of.i64[0] == (int64_t)(ranks_me * (i + 1)), "%u: a result", i);
+	}
+	nbmpi_comm_close(world.nbar);
+}
+
 static void with(uint32_t size, uint32_t each, enum nbmpi_why why)
 {
 	ranks_begin(size, each);
@@ -252,6 +370,60 @@ static void values_that_differ_fail(void **state)
 	odd_rank = false;
 }
 
+static void several_are_under_way(void **state)
+{
+	static const uint32_t shape[][2] = { { 2, 1 }, { 4, 2 }, { 7, 3 } };
+
+	for (size_t i = 0; i < 2 * sizeof(shape) / sizeof(shape[0]); i++) {
+		no_thread = i % 2;
+		with(shape[i / 2][0], shape[i / 2][1], NBMPI_WHY_none);
+		ranks_run(under_way);
+		with(shape[i / 2][0], shape[i / 2][1], NBMPI_WHY_none);
+		ranks_run(under_way_and_failed);
+	}
+	no_thread = false;
+}
+
+/* What a rank does not wait for, it still posts: the others complete meanwhile. */
+static void blocked_elsewhere(void)
+{
+	static struct nbmpi_request r[UNDER_WAY];
+	static struct nbar_value v[UNDER_WAY];
+	struct ranks_comm world;
+	struct nbmpi_comm *c;
+
+	ranks_open(&world, 0, 0, ranks->size);
+	c = nbmpi_comm_open(&world, ranks_me, ranks->size, false, NBMPI_ALLREDUCES);
+	for (uint32_t i = 0; i <= by_mpi; i++) {
+		begin(&v[0], i);
+		expect(nbmpi_allreduce(c, &v[0]) == (i < by_mpi ? NBMPI_BY_MPI : 0), "%u", i);
+	}
+	for (uint32_t i = 0; i < UNDER_WAY; i++) {
+		begin(&v[i], i);
+		expect(nbmpi_iallreduce(c, &v[i], &r[i]) == 0, "request %u", i);
+	}
+	if (ranks_me == 0) /* in a call of the MPI that never calls the glue */
+		ranks_await(0, ranks->size - 1);
+	for (uint32_t i = 0; i < UNDER_WAY; i++) {
+		await(&r[i], 1);
+		check(&v[i], i);
+	}
+	if (ranks_me != 0)
+		ranks_signal(0);
+	nbmpi_comm_close(c);
+	nbmpi_comm_close(world.nbar);
+}
+
+static void a_blocked_rank_delays_nobody(void **state)
+{
+	static const uint32_t shape[][2] = { { 2, 1 }, { 4, 2 }, { 5, 2 } };
+
+	for (size_t i = 0; i < sizeof(shape) / sizeof(shape[0]); i++) {
+		with(shape[i][0], shape[i][1], NBMPI_WHY_none);
+		ranks_run(blocked_elsewhere);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -262,6 +434,8 @@ int main(void)
 		cmocka_unit_test(one_host_needs_no_nic),
 		cmocka_unit_test(an_algorithm_without_values),
 		cmocka_unit_test(values_that_differ_fail),
+		cmocka_unit_test(several_are_under_way),
+		cmocka_unit_test(a_blocked_rank_delays_nobody),
 	};
 
 	return run_with_ranks(7, tests);
