@@ -28,6 +28,7 @@ struct request {
 	MPI_Request handle;
 	uint32_t polls;
 	bool complete; /* MPICH also polls complete requests */
+	bool told;     /* MPICH reports the failure */
 	int code;
 	struct nbar_value value;
 	void *out;                    /* for the result of an allreduce; NULL: a barrier */
@@ -36,6 +37,9 @@ struct request {
 
 /* Freed by MPICH, in the current call of this thread. */
 static _Thread_local struct request *freed;
+
+/* Not 0: this thread is in a call that is replaced below, and that reports failures itself. */
+static _Thread_local unsigned ours;
 
 static struct {
 	pthread_mutex_t lock;
@@ -104,13 +108,17 @@ static int on_wait(int count, void **state, double timeout, MPI_Status *status)
 
 static int on_query(void *state, MPI_Status *status)
 {
-	const struct request *r = state;
+	struct request *r = state;
+	bool shown = r && r->code && ours;
 
 	PMPI_Status_set_elements(status, MPI_BYTE, 0);
 	PMPI_Status_set_cancelled(status, 0);
-	status->MPI_SOURCE = r && r->code ? r->code : MPI_UNDEFINED;
-	status->MPI_TAG = r && r->code ? FAILED_TAG : MPI_UNDEFINED;
-	return MPI_SUCCESS;
+	status->MPI_SOURCE = shown ? r->code : MPI_UNDEFINED;
+	status->MPI_TAG = shown ? FAILED_TAG : MPI_UNDEFINED;
+	if (!r || !r->code || ours)
+		return MPI_SUCCESS;
+	r->told = true;
+	return r->code;
 }
 
 static int request_on_free(void *state)
@@ -169,7 +177,7 @@ static int request_completed(int rc, bool several)
 
 	while ((r = freed) != NULL) {
 		freed = r->next;
-		if (r->code != MPI_SUCCESS && rc == MPI_SUCCESS) {
+		if (r->code != MPI_SUCCESS && !r->told && rc == MPI_SUCCESS) {
 			rc = several ? MPI_ERR_IN_STATUS : r->code;
 			if (r->barrier.orphan)
 				call_handler_of_freed(r->handler, rc);
@@ -284,46 +292,53 @@ static int completed_some(int rc, int n, MPI_Status *status)
 	return request_completed(rc, true);
 }
 
+static int ours_end(int rc)
+{
+	ours--;
+	return rc;
+}
+#define BY_US(call) ours_end((ours++, (call)))
+
 int MPI_Wait(MPI_Request *request, MPI_Status *status)
 {
-	return completed_one(PMPI_Wait(request, status), status);
+	return completed_one(BY_US(PMPI_Wait(request, status)), status);
 }
 
 int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
-	return completed_one(PMPI_Test(request, flag, status), status);
+	return completed_one(BY_US(PMPI_Test(request, flag, status)), status);
 }
 
 int MPI_Waitany(int n, MPI_Request request[], int *index, MPI_Status *status)
 {
-	return completed_one(PMPI_Waitany(n, request, index, status), status);
+	return completed_one(BY_US(PMPI_Waitany(n, request, index, status)), status);
 }
 
 int MPI_Testany(int n, MPI_Request request[], int *index, int *flag, MPI_Status *status)
 {
-	return completed_one(PMPI_Testany(n, request, index, flag, status), status);
+	return completed_one(BY_US(PMPI_Testany(n, request, index, flag, status)), status);
 }
 
 int MPI_Waitall(int n, MPI_Request request[], MPI_Status status[])
 {
-	return completed_some(PMPI_Waitall(n, request, status), n, status);
+	return completed_some(BY_US(PMPI_Waitall(n, request, status)), n, status);
 }
 
 int MPI_Testall(int n, MPI_Request request[], int *flag, MPI_Status status[])
 {
-	return completed_some(PMPI_Testall(n, request, flag, status), n, status);
+	return completed_some(BY_US(PMPI_Testall(n, request, flag, status)), n, status);
 }
 
 int MPI_Waitsome(int n, MPI_Request request[], int *count, int index[], MPI_Status status[])
 {
-	int rc = PMPI_Waitsome(n, request, count, index, status);
+	int rc = BY_US(PMPI_Waitsome(n, request, count, index, status));
 
 	return completed_some(rc, *count, status);
 }
 
 int MPI_Testsome(int n, MPI_Request request[], int *count, int index[], MPI_Status status[])
 {
-	int rc = PMPI_Testsome(n, request, count, index, status);
+	int rc = BY_US(PMPI_Testsome(n, request, count, index, status));
 
 	return completed_some(rc, *count, status);
 }
@@ -341,7 +356,7 @@ int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
 	pthread_mutex_unlock(&all.lock);
 	if (r)
 		request_done(r);
-	rc = PMPI_Request_get_status(request, flag, status);
+	rc = BY_US(PMPI_Request_get_status(request, flag, status));
 	if (r && *flag && status != MPI_STATUS_IGNORE)
 		show_error(status, false);
 	return rc;

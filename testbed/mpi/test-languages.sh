@@ -34,6 +34,15 @@ meets() {
 		[ "$(times "nbar: $count barriers offloaded" "$work/met.err")" = "$ranks" ]
 }
 
+# The program ends well, or the launcher ends it, since a rank has ended first.
+failures_are_reported() { # MPI
+	"mpifort.$1" -O1 -Wall -Wno-tabs $languages/fails.f90 -o "$work/fails" || return
+	"start_$1" -np 2 "$work/fails" >"$work/failed" 2>&1
+	cat "$work/failed"
+	! grep -q 'a wrong sum' "$work/failed" && grep -q 'MPI_Iallreduce: reported' "$work/failed" &&
+		grep -q 'MPI_Ibarrier: reported' "$work/failed"
+}
+
 # fortran MPI: the program has a communicator over all ranks, and two over every second rank. 9
 # barriers of each communicator are not offloaded: 8 before its set-up, and the barrier that sets it
 # up.
@@ -52,6 +61,7 @@ fortran() {
 		ok "$mpi: Fortran, $module: 191 of 200 barriers of all are offloaded" \
 			meets 2 191 "start_$mpi" -np 2 "$program"
 	done
+	ok "$mpi: Fortran, F08: MPI_Wait reports failures" failures_are_reported "$mpi"
 	# Two of four ranks share a host. The launcher decides whether the two ranks of a half do.
 	ok "$mpi: C and Fortran in one job" meets 4 "(191|282)" "start_$mpi" -np 1 "$work/c.$mpi" : \
 		-np 1 "$work/F08.$mpi" : -np 1 "$work/MPIF_H.$mpi" : -np 1 "$work/MPI.$mpi"
