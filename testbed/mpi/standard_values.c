@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * standard_values.c - rules that MPI_Allreduce and MPI_Iallreduce of few bytes can break
- * (6.9, 6.12, 9.3): what is left to the MPI, wrong arguments, failures, threads, new communicators.
- * oracle_values.c checks results.
+ * standard_values.c - rules of the MPI standard (6.9, 6.12, 9.3) that a small MPI_Allreduce or
+ * MPI_Iallreduce of nbar can break. The cases: allreduces that nbar leaves to the MPI, wrong
+ * arguments, failures, threads and new communicators. oracle_values.c checks results.
  */
 #include <pthread.h>
 #include <string.h>
@@ -140,7 +140,6 @@ static void fails(bool nonblocking)
 	int in = 1, out = -1, length, code;
 
 	heard = 0;
-
 	sums(comm, OFFLOADED);
 	MPI_Comm_create_errhandler(on_comm, &handler);
 	MPI_Comm_set_errhandler(comm, handler);

@@ -236,6 +236,19 @@ static void under_way(void)
 	nbmpi_comm_close(world.nbar);
 }
 
+static struct nbmpi_comm *open_offloaded(struct ranks_comm *world)
+{
+	struct nbmpi_comm *c =
+		nbmpi_comm_open(world, ranks_me, ranks->size, false, NBMPI_ALLREDUCES);
+	struct nbar_value v;
+
+	for (uint32_t i = 0; i <= by_mpi; i++) {
+		begin(&v, i);
+		expect(nbmpi_allreduce(c, &v) == (i < by_mpi ? NBMPI_BY_MPI : 0), "%u", i);
+	}
+	return c;
+}
+
 /* The program frees a communicator with allreduces under way; then a rank has another type. */
 static void under_way_and_failed(void)
 {
@@ -249,11 +262,7 @@ static void under_way_and_failed(void)
 	int rc;
 
 	ranks_open(&world, 0, 0, ranks->size);
-	c = nbmpi_comm_open(&world, ranks_me, ranks->size, false, NBMPI_ALLREDUCES);
-	for (uint32_t i = 0; i <= by_mpi; i++) {
-		begin(&v[0], i);
-		expect(nbmpi_allreduce(c, &v[0]) == (i < by_mpi ? NBMPI_BY_MPI : 0), "%u", i);
-	}
+	c = open_offloaded(&world);
 	for (uint32_t i = 0; i < UNDER_WAY; i++) {
 		begin(&v[i], i);
 		if (i == odd && ranks_me == ranks->size - 1)
@@ -393,11 +402,7 @@ static void blocked_elsewhere(void)
 	struct nbmpi_comm *c;
 
 	ranks_open(&world, 0, 0, ranks->size);
-	c = nbmpi_comm_open(&world, ranks_me, ranks->size, false, NBMPI_ALLREDUCES);
-	for (uint32_t i = 0; i <= by_mpi; i++) {
-		begin(&v[0], i);
-		expect(nbmpi_allreduce(c, &v[0]) == (i < by_mpi ? NBMPI_BY_MPI : 0), "%u", i);
-	}
+	c = open_offloaded(&world);
 	for (uint32_t i = 0; i < UNDER_WAY; i++) {
 		begin(&v[i], i);
 		expect(nbmpi_iallreduce(c, &v[i], &r[i]) == 0, "request %u", i);

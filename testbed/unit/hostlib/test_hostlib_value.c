@@ -278,6 +278,41 @@ static void mates_share_a_member(void **state)
 	cluster_end(&c);
 }
 
+/* Each barrier has values of its own. There is room for 8, and one more is refused. */
+static void mates_post_ahead(void **state)
+{
+	struct nbar_value ahead[NBAR_VALUES_AHEAD][MATES], v = { .op = NBAR_SUM };
+	struct cluster c;
+	uint32_t ticket;
+
+	v.type = NBAR_INT32;
+	v.count = 1;
+	v.of.i32[0] = 7;
+	start(&c, 2, 4);
+	require_ok(nbar_process_team_init(&procs, MATES));
+	for (uint32_t i = 0; i < NBAR_VALUES_AHEAD; i++)
+		for (uint32_t k = 0; k < MATES; k++) {
+			ahead[i][k] = v;
+			ahead[i][k].of.i32[0] = (int32_t)(i + k);
+			require_ok(nbar_process_team_post_value(&procs, c.g[0], k, ahead[i], fold,
+								&ticket));
+		}
+	assert_int_equal(nbar_process_team_post_value(&procs, c.g[0], 0, ahead[0], fold, NULL),
+			 -EAGAIN);
+	for (uint32_t i = 0; i < NBAR_VALUES_AHEAD; i++)
+		require_ok(nbar_post_value(c.g[1], &v, NULL));
+	for (uint32_t i = 0; i < NBAR_VALUES_AHEAD; i++) {
+		int32_t want = (int32_t)i;
+
+		for (uint32_t k = 1; k < MATES; k++)
+			want = 3 * want + (int32_t)(i + k);
+		require_ok(nbar_process_team_wait(&procs, c.g[0], i + 1, NULL, NBAR_FOREVER));
+		require_ok(nbar_result(c.g[0], i + 1, &v));
+		assert_int_equal(v.of.i32[0], want + 7);
+	}
+	cluster_end(&c);
+}
+
 static void refused_groups(void **state)
 {
 	struct nbar_group_attr attr = { .struct_size = sizeof(attr), .size = 2, .value_max = 257 };
@@ -307,4 +342,4 @@ static void refused_groups(void **state)
 
 UNIT_MAIN(setup, teardown, UNIT(every_member_gets_the_result), UNIT(wrong_values_are_refused),
 	  UNIT(values_that_differ_end_the_group), UNIT(a_refused_value_is_forgotten),
-	  UNIT(mates_share_a_member), UNIT(refused_groups))
+	  UNIT(mates_share_a_member), UNIT(mates_post_ahead), UNIT(refused_groups))
