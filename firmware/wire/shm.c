@@ -26,7 +26,7 @@
 #include "nbar_file.h"
 #include "wire.h"
 
-#define MAGIC UINT64_C(0x326d68732d72626e) /* "nbr-shm2" */
+#define MAGIC UINT64_C(0x336d68732d72626e) /* "nbr-shm3" */
 #define SLOTS 1024u                        /* of a ring; a power of two */
 #define PEERS 1024u                        /* mapped rings of peers; a power of two */
 #define PROBES 8u                          /* places in the table that a peer may have */
@@ -37,7 +37,7 @@
 /* A cache line. */
 struct slot {
 	uint32_t sequence; /* p: the slot is free for position p; p + 1: it has the frame of p */
-	uint32_t sum;      /* of p and all fields below: detects a mixture of two senders */
+	uint32_t sum; /* of p, all fields below and the value: detects a mixture of two senders */
 	uint64_t from;
 	uint8_t frame[NBFW_FRAME_SIZE];
 };
@@ -72,31 +72,37 @@ struct shm_wire {
 	struct peer peer[PEERS];
 };
 
-/* Goes on with a sum over size bytes, a multiple of 4. */
-static uint32_t sum_more(uint32_t sum, const uint8_t *at, uint32_t size)
+static uint32_t shm_sum_of(uint64_t from, const uint8_t *frame, uint32_t position)
 {
-	uint32_t word;
+	uint32_t word, sum = position ^ 0x6e626172u;
 
-	for (uint32_t i = 0; i < size; i += sizeof(word)) {
-		memcpy(&word, at + i, sizeof(word));
+	sum = (sum ^ (uint32_t)from) * UINT32_C(16777619);
+	sum = (sum ^ (uint32_t)(from >> 32)) * UINT32_C(16777619);
+	for (uint32_t i = 0; i < NBFW_FRAME_SIZE; i += sizeof(word)) {
+		memcpy(&word, frame + i, sizeof(word));
 		sum = (sum ^ word) * UINT32_C(16777619);
 	}
 	return sum;
 }
 
-static uint32_t shm_sum_of(uint64_t from, const uint8_t *frame, uint32_t position)
+/* Goes on with the sum over a value of size bytes, a multiple of 8. The shift takes the upper bits
+ * down: without it, a value has the same sum if two of its elements change their signs. */
+static uint32_t shm_sum_value(uint32_t sum, const uint8_t *at, uint32_t size)
 {
-	uint32_t sum = position ^ 0x6e626172u;
+	uint64_t word, all = sum;
 
-	sum = (sum ^ (uint32_t)from) * UINT32_C(16777619);
-	sum = (sum ^ (uint32_t)(from >> 32)) * UINT32_C(16777619);
-	return sum_more(sum, frame, NBFW_FRAME_SIZE);
+	for (uint32_t i = 0; i < size; i += sizeof(word)) {
+		memcpy(&word, at + i, sizeof(word));
+		all = (all ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+		all ^= all >> 29;
+	}
+	return (uint32_t)(all >> 32);
 }
 
 /* The bytes of a slot's value that its sum covers. */
 static uint32_t rest_of(uint32_t length)
 {
-	return (length - NBFW_FRAME_SIZE + 3) & ~3u;
+	return (length - NBFW_FRAME_SIZE + 7) & ~7u;
 }
 
 static void name_of(uint64_t id, char out[32])
@@ -216,21 +222,28 @@ static bool shm_reserve(struct area *a, uint32_t *position)
 	return false;
 }
 
+/* Not inline, so that the way of a frame without a value stays short. */
+__attribute__((noinline)) static void put_value(struct area *a, struct slot *s,
+						const struct nbfw_token *t, uint32_t position)
+{
+	const uint32_t rest = rest_of(NBFW_FRAME_SIZE + t->value_length);
+	uint8_t frame[NBFW_FRAME_MAX], *value = frame + NBFW_FRAME_SIZE;
+
+	memset(value + rest - 8, 0, 8);
+	nbfw_token_pack(t, frame);
+	memcpy(s->frame, frame, NBFW_FRAME_SIZE);
+	memcpy(a->value[position % SLOTS], value, rest);
+	s->sum = shm_sum_value(shm_sum_of(s->from, frame, position), value, rest);
+}
+
 static void put_frame(struct area *a, struct slot *s, const struct nbfw_token *t, uint32_t position)
 {
-	uint8_t frame[NBFW_FRAME_MAX], *value = a->value[position % SLOTS];
-
-	if (!t->value_length) {
-		nbfw_token_pack(t, s->frame);
-		s->sum = shm_sum_of(s->from, s->frame, position);
+	if (t->value_length) {
+		put_value(a, s, t, position);
 		return;
 	}
-	memset(frame, 0, sizeof(frame));
-	uint32_t rest = rest_of(nbfw_token_pack(t, frame));
-
-	memcpy(s->frame, frame, NBFW_FRAME_SIZE);
-	memcpy(value, frame + NBFW_FRAME_SIZE, rest);
-	s->sum = sum_more(shm_sum_of(s->from, frame, position), frame + NBFW_FRAME_SIZE, rest);
+	nbfw_token_pack(t, s->frame);
+	s->sum = shm_sum_of(s->from, s->frame, position);
 }
 
 static bool shm_transmit(struct wire_base *base, const struct nbnic_addr *to,
@@ -272,12 +285,19 @@ static void slot_free(struct slot *s, uint32_t position)
 	__atomic_store_n(&s->sequence, position + SLOTS, __ATOMIC_RELEASE);
 }
 
-/* The value of a frame that a slot has begun: copied, because peers can change it. */
-static uint32_t shm_value(const struct shm_wire *w, uint8_t *frame)
+/* The value of a frame that a slot has begun: copied, because peers can change it. Goes on with the
+ * sum, and returns the size of the frame; 0: the frame is none. */
+__attribute__((noinline)) static uint32_t take_value(const struct shm_wire *w, uint8_t *frame,
+						     uint32_t *sum)
 {
+	uint32_t size;
+
 	memcpy(frame + NBFW_FRAME_SIZE, w->own->value[w->head % SLOTS],
 	       NBFW_FRAME_MAX - NBFW_FRAME_SIZE);
-	return nbfw_frame_length(frame, NBFW_FRAME_MAX, NBFW_FRAME_VERSION_VALUE);
+	size = nbfw_frame_length(frame, NBFW_FRAME_MAX, NBFW_FRAME_VERSION_VALUE);
+	if (size)
+		*sum = shm_sum_value(*sum, frame + NBFW_FRAME_SIZE, rest_of(size));
+	return size;
 }
 
 /* Takes the next frame, if there is one. */
@@ -296,9 +316,7 @@ static bool shm_take(struct shm_wire *w, struct nbnic *nic, uint64_t now)
 	sum = shm_sum_of(got.from, got.frame, w->head);
 	if (got.frame[0] == NBFW_FRAME_VERSION_VALUE) {
 		frame = memcpy(room, got.frame, NBFW_FRAME_SIZE);
-		size = shm_value(w, frame);
-		if (size)
-			sum = sum_more(sum, frame + NBFW_FRAME_SIZE, rest_of(size));
+		size = take_value(w, frame, &sum);
 	}
 	slot_free(s, w->head);
 	if (got.sum != sum || !nbfw_token_unpack(frame, size, &t)) {
@@ -378,8 +396,10 @@ static int shm_peer_begin(struct wire_base *base, const struct nbnic_addr *addr,
 		munmap(a, sizeof(*a));
 		return 0;
 	}
-	*why = "its NIC has no ring in the folder of this one: it has ended, is on another machine, or "
-	       "has another dir= or user";
+	*why = errno == EPROTO
+		       ? "the ring of its NIC has another format; use the same version of nbar"
+		       : "its NIC has no ring in the folder of this one: it has ended, is on another "
+			 "machine, or has another dir= or user";
 	return errno ? -errno : -EPROTO;
 }
 

@@ -345,7 +345,7 @@ static void mixed_slots(void **state)
 	}
 }
 
-/* A value lies beside its slot, and each of its bytes counts for the sum, the last one, too. */
+/* A value lies beside its slot, and its last byte counts for the sum, as does the frame. */
 static void values(void **state)
 {
 	for (uint32_t n = 1; n <= NBAR_VALUE_MAX; n++) {
@@ -357,16 +357,86 @@ static void values(void **state)
 					      .value_length = (uint16_t)(NBFW_VALUE_HEAD + n) };
 
 		memset(v.byte, 0x5a, n);
-		for (uint32_t bad = 0; bad < 2; bad++) {
-			uint8_t *at = of(&b)->own->value[of(&b)->head % SLOTS];
+		for (uint32_t bad = 0; bad < 3; bad++) {
+			const uint32_t i = of(&b)->head % SLOTS;
+			uint8_t *at = of(&b)->own->value[i];
 
 			assert_true(shm_transmit(a.wire, &b.wire->addr, &t));
 			assert_memory_equal(at, &v, t.value_length);
-			at[t.value_length - 1] ^= (uint8_t)bad;
+			for (uint32_t k = t.value_length; k % 8; k++)
+				assert_int_equal(at[k], 0);
+			at[t.value_length - 1] ^= bad == 1;
+			of(&b)->own->slot[i].frame[20] ^= bad == 2;
 			assert_int_equal(poll_end(&b, 1), 1);
-			assert_int_equal(b.wire->malformed, n - 1 + bad);
+			assert_int_equal(b.wire->malformed, 2 * (n - 1) + bad);
 			assert_int_equal(taken(&b), n);
 		}
+	}
+}
+
+/* A sender is late: the owner has skipped its slot, and another sender has filled it. Now the late
+ * one writes its value there, in which two elements of the other value have the other sign. */
+static void value_of_a_late_sender(void **state)
+{
+	struct nbfw_value v = { .op = NBAR_SUM, .type = NBAR_DOUBLE, .count = { 8 } };
+	const struct nbfw_token t = { .type = NBFW_TOKEN,
+				      .value = &v,
+				      .value_length = NBFW_VALUE_HEAD + 64 };
+	uint32_t position, n = 0;
+
+	for (uint32_t i = 0; i < 64; i++)
+		v.byte[i] = (uint8_t)(37 * i);
+	for (uint32_t i = 7; i < 64; i += 8) {
+		for (uint32_t k = i + 8; k < 64; k += 8) {
+			struct nbfw_value late = v;
+
+			assert_true(shm_reserve(of(&b)->own, &position));
+			assert_int_equal(poll_end(&b, 1), 0);
+			assert_int_equal(poll_end(&b, 1), 0); /* it skips the slot */
+			for (uint32_t more = 1; more < SLOTS; more++)
+				assert_true(send_to(&a, &b));
+			assert_int_equal(poll_end(&b, SLOTS), SLOTS - 1);
+			assert_true(shm_transmit(a.wire, &b.wire->addr, &t));
+			late.byte[i] ^= 0x80;
+			late.byte[k] ^= 0x80;
+			memcpy(of(&b)->own->value[position % SLOTS], &late, t.value_length);
+			assert_int_equal(poll_end(&b, 1), 1);
+			n++;
+			require(b.wire->malformed == n, "elements %u and %u: taken", i / 8, k / 8);
+			assert_int_equal(b.wire->drops, n);
+			assert_int_equal(taken(&b), n * (SLOTS - 1));
+		}
+	}
+}
+
+/* Two small numbers have few bits as doubles. No other two have the same sum. */
+static void sums_of_small_numbers(void **state)
+{
+	static uint32_t sum[32 * 32];
+
+	for (uint32_t i = 0; i < 32 * 32; i++) {
+		const double value[2] = { (double)(i % 32) - 16, (double)(i / 32) - 16 };
+
+		sum[i] = shm_sum_value(0, (const uint8_t *)value, sizeof(value));
+		for (uint32_t k = 0; k < i; k++)
+			require(sum[i] != sum[k], "value %u has the sum of value %u", i, k);
+	}
+}
+
+/* A value has another sum if any of its elements change their signs. */
+static void sums_of_other_signs(void **state)
+{
+	float value[16], other[16];
+	uint32_t sum;
+
+	for (uint32_t i = 0; i < 16; i++)
+		value[i] = (float)i + 0.5f;
+	sum = shm_sum_value(0, (const uint8_t *)value, sizeof(value));
+	for (uint32_t signs = 1; signs < 1u << 16; signs++) {
+		for (uint32_t i = 0; i < 16; i++)
+			other[i] = signs >> i & 1 ? -value[i] : value[i];
+		require(shm_sum_value(0, (const uint8_t *)other, sizeof(other)) != sum,
+			"signs 0x%x", signs);
 	}
 }
 
@@ -390,13 +460,14 @@ static void leaves_no_memory(void **state)
 	const uint64_t other = 77;
 	struct nbnic_addr addr = { { 0 } };
 	uint32_t before = mapped();
-	const char *why;
+	const char *why = NULL;
 	char name[32];
 	struct end c;
 
 	name_of(other, name);
 	memcpy(addr.byte, &other, sizeof(other));
 	assert_int_equal(shm_peer_begin(a.wire, &addr, &why), -ENOENT);
+	assert_true(why && strstr(why, "its NIC has no ring in the folder"));
 	assert_int_equal(linkat(of(&a)->dir, of(&b)->name, of(&a)->dir, name, 0), 0);
 	assert_int_equal(shm_peer_begin(a.wire, &addr, &why), -EPROTO);
 	assert_int_equal(unlinkat(of(&a)->dir, name, 0), 0);
@@ -408,6 +479,20 @@ static void leaves_no_memory(void **state)
 	assert_int_equal(mapped(), before + 3);
 	shm_close(c.wire);
 	assert_int_equal(mapped(), before);
+}
+
+/* An older NIC has another sum of values. */
+static void other_format(void **state)
+{
+	const char *why = NULL;
+
+	of(&b)->own->magic = UINT64_C(0x326d68732d72626e);
+	assert_int_equal(shm_peer_begin(a.wire, &b.wire->addr, &why), -EPROTO);
+	assert_string_equal(why, "the ring of its NIC has another format; use the same version of "
+				 "nbar");
+	assert_true(send_to(&a, &b));
+	assert_int_equal(a.wire->errors, 1);
+	assert_int_equal(poll_end(&b, 1), 0);
 }
 
 /* A child of fork() has none of the two descriptors of a NIC. */
@@ -570,11 +655,15 @@ int main(void)
 		UNIT_IN(cleans, setup, teardown),
 		UNIT_IN(mixed_slots, setup, teardown),
 		UNIT_IN(leaves_no_memory, setup, teardown),
+		UNIT_IN(other_format, setup, teardown),
 		UNIT_IN(refuses, setup, teardown),
 		UNIT_IN(forked, setup, teardown),
 		UNIT_IN(answers, setup, teardown),
 		UNIT_IN(one_place, setup, teardown),
 		UNIT_IN(values, setup, teardown),
+		UNIT_IN(value_of_a_late_sender, setup, teardown),
+		UNIT(sums_of_small_numbers),
+		UNIT(sums_of_other_signs),
 		UNIT_IN(slow_sender, setup, teardown),
 		UNIT_IN(two_slow_senders, setup, teardown),
 		UNIT_IN(dead_sender_of_full_ring, setup, teardown),
