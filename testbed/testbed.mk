@@ -232,7 +232,8 @@ check-tune: $(BUILD)/test_compose ## composed barriers of PROFILES random profil
 	$(Q)BUILD=$(BUILD) NBAR_ROUNDS=$(PROFILES) TEST_TIMEOUT=7200 testbed/run $(BUILD)/test_compose
 .PHONY: check-tune
 
-THREAD_BIN := $(filter $(BUILD)/test_team $(BUILD)/test_team_kinds $(BUILD)/test_process_team% $(BUILD)/test_hostlib% $(BUILD)/test_hostnic%,$(UNIT_BIN))
+THREAD_BIN := $(filter $(BUILD)/test_team $(BUILD)/test_team_kinds $(BUILD)/test_process_team% $(BUILD)/test_hostlib% $(BUILD)/test_hostnic% \
+                        $(BUILD)/test_glue_post $(BUILD)/test_glue_value,$(UNIT_BIN))
 check-threads: $(THREAD_BIN) ## what has threads; for SAN=thread
 	$(Q)BUILD=$(BUILD) testbed/run $(THREAD_BIN)
 

@@ -25,7 +25,7 @@ static struct {
 	bool always;
 } fault;
 static int64_t blocks, mutexes; /* atomic */
-double clock_ahead;
+static int64_t ahead_ns;        /* atomic: of the clock of the test */
 uint64_t yield_takes;
 _Thread_local struct calls calls;
 bool makers_wait;
@@ -284,6 +284,21 @@ int __wrap_pthread_mutex_unlock(pthread_mutex_t *m)
 /* --- time --------------------------------------------------------------------------------------
  */
 
+void clock_advance(double s)
+{
+	__atomic_fetch_add(&ahead_ns, (int64_t)(s * 1e9), __ATOMIC_RELAXED);
+}
+
+void clock_restore(void)
+{
+	__atomic_store_n(&ahead_ns, 0, __ATOMIC_RELAXED);
+}
+
+double clock_ahead(void)
+{
+	return (double)__atomic_load_n(&ahead_ns, __ATOMIC_RELAXED) / 1e9;
+}
+
 int __real_clock_gettime(clockid_t clock, struct timespec *out);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *out)
 {
@@ -292,9 +307,9 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *out)
 	if (yield_takes)
 		*out = (struct timespec){ .tv_nsec = (long)(calls.yields * yield_takes) };
 
-	long ns = out->tv_nsec + (long)((clock_ahead - (double)(time_t)clock_ahead) * 1e9);
+	int64_t ns = out->tv_nsec + __atomic_load_n(&ahead_ns, __ATOMIC_RELAXED);
 
-	out->tv_sec += (time_t)clock_ahead + ns / 1000000000;
+	out->tv_sec += ns / 1000000000;
 	out->tv_nsec = ns % 1000000000;
 	return rc;
 }
@@ -315,6 +330,6 @@ int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
 	__atomic_fetch_add(&sleeps, 1, __ATOMIC_RELAXED);
 	calls.slept_ns += (uint64_t)time->tv_nsec;
 	if (ranks && __atomic_load_n(&ranks->hurry, __ATOMIC_RELAXED))
-		clock_ahead += (HURRY_FOLD - 1) * (double)time->tv_nsec / 1e9;
+		clock_advance((HURRY_FOLD - 1) * (double)time->tv_nsec / 1e9);
 	return __real_nanosleep(time, left);
 }

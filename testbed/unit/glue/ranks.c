@@ -291,8 +291,8 @@ static uint32_t *mates(void *mpi, uint32_t *n, enum nbmpi_why *why)
 static void progress(void)
 {
 	ranks->rank[ranks_me].progress++;
-	clock_ahead += ranks_progress_takes *
-		       (__atomic_load_n(&ranks->hurry, __ATOMIC_RELAXED) ? HURRY_FOLD : 1);
+	clock_advance(ranks_progress_takes *
+		      (__atomic_load_n(&ranks->hurry, __ATOMIC_RELAXED) ? HURRY_FOLD : 1));
 	if (ranks_progress_takes > 0 && ranks->rank[ranks_me].progress % 8 == 0)
 		usleep(200); /* the NICs have a clock of their own */
 	sched_yield();
@@ -446,7 +446,7 @@ int ranks_barrier(struct ranks_comm *c)
 
 		ranks->rank[ranks_me].mpi_barriers++;
 		all_at(c, in, __atomic_add_fetch(&in[ranks_me], 1, __ATOMIC_SEQ_CST));
-		clock_ahead += ranks->barrier_takes;
+		clock_advance(ranks->barrier_takes);
 		nbmpi_barrier_by_mpi(c->nbar);
 	}
 	for (uint32_t r = c->first; r < c->first + c->size && rc >= 0 && !broken(); r++)

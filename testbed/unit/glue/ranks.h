@@ -126,8 +126,10 @@ const char *faults_end(void);
 /* All calls of this name fail until faults_end. */
 void faults_always(const char *name, int error);
 
-/* This much time is added to the clock: seconds. */
-extern double clock_ahead;
+/* The clock of the test, of all threads: the clock of the system, and this many seconds more. */
+void clock_advance(double s);
+void clock_restore(void); /* no more */
+double clock_ahead(void);
 extern uint64_t yield_takes;    /* ns; or 0. No other time passes then */
 extern bool yields_are_counted; /* and nothing else: no other process runs meanwhile */
 

@@ -108,7 +108,7 @@ static int allreduce(struct nbmpi_comm *c, struct nbar_value *v)
 	int rc = nbmpi_allreduce(c, v);
 
 	if (rc == NBMPI_BY_MPI) {
-		clock_ahead += ranks->barrier_takes;
+		clock_advance(ranks->barrier_takes);
 		nbmpi_barrier_by_mpi(c);
 	}
 	return rc;

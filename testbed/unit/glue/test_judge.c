@@ -14,7 +14,7 @@ static double post_takes; /* s: the start of a barrier by a NIC, by the clock of
 int __real_nbar_post(struct nbar_group *g, uint32_t *ticket);
 int __wrap_nbar_post(struct nbar_group *g, uint32_t *ticket)
 {
-	clock_ahead += post_takes;
+	clock_advance(post_takes);
 	return dead ? 0 : __real_nbar_post(g, ticket);
 }
 
@@ -23,7 +23,7 @@ int __real_nbar_process_team_post(struct nbar_process_team *procs, struct nbar_g
 int __wrap_nbar_process_team_post(struct nbar_process_team *procs, struct nbar_group *g,
 				  uint32_t me, uint32_t *ticket)
 {
-	clock_ahead += post_takes;
+	clock_advance(post_takes);
 	return dead ? 0 : __real_nbar_process_team_post(procs, g, me, ticket);
 }
 
