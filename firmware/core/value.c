@@ -13,6 +13,12 @@ struct kind {
 	uint8_t size, number;
 };
 
+#ifdef __bpf__
+#define VALUE_CALL /* programs.bpf.c says what is inline */
+#else
+#define VALUE_CALL __attribute__((noinline))
+#endif
+
 static const struct kind kinds[] = {
 #define KIND(name, n, class, size, number) [n] = { class, size, number },
 	NBAR_VALUE_TYPES(KIND)
@@ -70,7 +76,12 @@ static inline uint64_t value_get(const uint8_t *at, uint32_t n)
 {
 	uint64_t v = 0;
 
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#ifdef __bpf__
+	v = n == 8   ? NBFW_WORD(at, 64)
+	    : n == 4 ? NBFW_WORD(at, 32)
+	    : n == 2 ? NBFW_WORD(at, 16)
+		     : NBFW_WORD(at, 8);
+#elif __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 	__builtin_memcpy(&v, at, n);
 #else
 	for (uint32_t i = n; i > 0; i--)
@@ -81,7 +92,16 @@ static inline uint64_t value_get(const uint8_t *at, uint32_t n)
 
 static inline void value_put(uint8_t *at, uint64_t v, uint32_t n)
 {
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#ifdef __bpf__
+	if (n == 8)
+		NBFW_WORD(at, 64) = v;
+	else if (n == 4)
+		NBFW_WORD(at, 32) = (uint32_t)v;
+	else if (n == 2)
+		NBFW_WORD(at, 16) = (uint16_t)v;
+	else
+		NBFW_WORD(at, 8) = (uint8_t)v;
+#elif __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 	__builtin_memcpy(at, &v, n);
 #else
 	for (uint32_t i = 0; i < n; i++, v >>= 8)
@@ -116,15 +136,25 @@ static inline uint64_t real_add(uint64_t a, uint64_t b, uint32_t m, uint32_t e)
 		fb = fb != 0;
 	else
 		fb = fb >> by | ((fb & ((UINT64_C(1) << by) - 1)) != 0);
+	NBFW_BLUR(fb, a);
 	fa = minus ? fa - fb : fa + fb;
+	NBFW_BLUR(fa, a);
+	NBFW_BLUR(ea, a);
 	if (fa == 0)
 		return minus ? 0 : a & sign;
 	if (fa >> (m + 4)) {
 		fa = fa >> 1 | (fa & 1);
 		ea++;
 	}
-	for (; !(fa >> (m + 3)) && ea > 1; ea--)
-		fa <<= 1;
+	/* Shifts by 63 at most, in halves; ea stays at least 1. */
+	for (uint32_t n = fa >> (m + 3) ? 0 : m > 32 ? 32 : 16; n > 0; n /= 2) {
+		NBFW_BLUR(fa, a);
+		NBFW_BLUR(ea, a);
+		if (!(fa >> (m + 4 - n)) && ea > n) {
+			fa <<= n;
+			ea -= n;
+		}
+	}
 	fa = (fa >> 3) + ((fa & 7) + (fa >> 3 & 1) > 4);
 	/* A carry out of the rounding adds 1 to the exponent, as it should. */
 	if (!(fa & ~(hidden - 1)))
@@ -238,9 +268,13 @@ static inline uint64_t fold_real_least(uint64_t a, uint64_t b, uint32_t size, ui
 EACH_INLINE void each(uint8_t *to, const uint8_t *a, const uint8_t *b, uint32_t n, uint32_t size,
 		      element_fold *f, uint64_t flip)
 {
-	for (uint32_t at = 0; at < n; at += size)
-		value_put(to + at, f(value_get(a + at, size), value_get(b + at, size), size, flip),
+	for (size_t at = 0; at < n; at += size) {
+		NBFW_LOOP_ENDS();
+		size_t i = NBFW_ELEMENT(at, size, n);
+
+		value_put(to + i, f(value_get(a + i, size), value_get(b + i, size), size, flip),
 			  size);
+	}
 }
 
 EACH_INLINE void by_size(uint8_t *to, const uint8_t *a, const uint8_t *b, uint32_t n, uint32_t size,
@@ -265,7 +299,7 @@ EACH_INLINE void by_size(uint8_t *to, const uint8_t *a, const uint8_t *b, uint32
 __attribute__((always_inline)) static inline void
 bits(uint8_t *to, const uint8_t *a, const uint8_t *b, uint32_t n, element_fold *f)
 {
-	uint32_t words = n & ~7u;
+	uint32_t words = NBFW_AT_MOST(n & ~7u, NBFW_FIXED_VALUE);
 
 	each(to, a, b, words, 8, f, 0);
 	each(to + words, a + words, b + words, n - words, 1, f, 0);
@@ -439,8 +473,8 @@ static void fold_pairs(uint8_t op, uint8_t type, uint8_t *to, const uint8_t *a, 
 				 k.size);
 }
 
-__attribute__((noinline)) static void fold_any(struct nbfw_value *to, const struct nbfw_value *a,
-					       const struct nbfw_value *b)
+VALUE_CALL static void fold_any(struct nbfw_value *to, const struct nbfw_value *a,
+				const struct nbfw_value *b)
 {
 	const struct kind k = kind_of(a);
 	uint32_t n = value_elements(a) * k.size;
@@ -449,7 +483,7 @@ __attribute__((noinline)) static void fold_any(struct nbfw_value *to, const stru
 		fold_reals(a->op, to->byte, a->byte, b->byte, n, k.size);
 	else if (k.class == 'I')
 		fold_integers(a->op, a->type, to->byte, a->byte, b->byte, n, k.size);
-	else
+	else if (NBFW_HAS_PAIRS)
 		fold_pairs(a->op, a->type, to->byte, a->byte, b->byte, n, k);
 }
 
@@ -462,6 +496,7 @@ void nbfw_value_fold(struct nbfw_value *to, const struct nbfw_value *a, const st
 		fold_any(to, a, b);
 }
 
+#ifndef __bpf__ /* where groups are made */
 bool nbfw_value_plans(struct nbfw_alg alg)
 {
 	return nbfw_alg_plans(alg) && alg.kind != NBFW_ALG_DISSEMINATION;
@@ -480,12 +515,7 @@ bool nbfw_value_replaces(struct nbfw_alg alg, const struct nbar_plan *p, uint32_
 	return p->rank >= half;
 }
 
-/* memory: the kinds of the steps, then for each parity the values at the entry of each step, at the
- * end, and of each slot. */
-static uint32_t steps_size(uint32_t nstep)
-{
-	return (nstep + 7u) & ~7u;
-}
+#endif
 
 static struct nbfw_value *slot_place(const struct nbfw_values *x, const struct nbar_plan *p,
 				     uint32_t epoch, uint32_t slot)
@@ -500,6 +530,14 @@ static void clear_gaps(struct nbfw_value *v)
 
 	for (uint32_t at = 0; k.class == 'L' && at < value_elements(v) * k.size; at += k.size)
 		__builtin_memset(v->byte + at + k.number + 4, 0, k.size - k.number - 4u);
+}
+
+#ifndef __bpf__
+/* memory: the kinds of the steps, then for each parity the values at the entry of each step, at the
+ * end, and of each slot. */
+static uint32_t steps_size(uint32_t nstep)
+{
+	return (nstep + 7u) & ~7u;
 }
 
 static uint32_t value_size(uint32_t value_max)
@@ -531,6 +569,8 @@ void nbfw_values_init(struct nbfw_values *x, struct nbfw_alg alg, const struct n
 					 (nbfw_plan_steps(p)[i].nslot == 1 ? NBFW_STEP_ALONE : 0));
 }
 
+#endif
+
 uint32_t nbfw_values_start(struct nbfw_values *x, const struct nbfw_state *s,
 			   const struct nbar_plan *p, uint32_t length)
 {
@@ -539,12 +579,12 @@ uint32_t nbfw_values_start(struct nbfw_values *x, const struct nbfw_state *s,
 
 	x->length[parity] = (uint16_t)(length ? NBFW_VALUE_HEAD + length : 0);
 	x->head[parity] = length ? head_of(own) : 0;
-	if (length && own->type > NBAR_DOUBLE)
+	if (NBFW_HAS_PAIRS && length && own->type > NBAR_DOUBLE)
 		clear_gaps(own);
-	for (uint32_t slot = 0; x->early && slot < p->nrecv; slot++)
+	for (uint32_t slot = 0; x->early && slot < NBFW_AT_MOST(p->nrecv, NBFW_FIXED_SLOTS); slot++)
 		if (nbfw_has_token(s, epoch, slot) &&
 		    head_of(slot_place(x, p, epoch, slot)) != x->head[parity])
-			return nbfw_plan_recvs(p)[slot].src;
+			return nbfw_plan_recv(p, slot)->src;
 	x->send_step = x->folded = 0;
 	x->early = false;
 	return NBAR_RANK_NONE;
@@ -576,18 +616,20 @@ void nbfw_values_catch_up(struct nbfw_values *x, const struct nbfw_state *s,
 {
 	const uint32_t length = x->length[s->epoch & 1];
 
-	for (; length && x->folded < s->step; x->folded++) {
-		const struct nbar_step *st = &nbfw_plan_steps(p)[x->folded];
+	for (; length && x->folded < NBFW_AT_MOST(s->step, NBFW_FIXED_STEPS); x->folded++) {
+		NBFW_LOOP_ENDS();
+		const struct nbar_step *st = nbfw_plan_step(p, x->folded);
 		const struct nbfw_value *slot = slot_place(x, p, s->epoch, st->first_slot);
 		struct nbfw_value *own = nbfw_values_place(x, s->epoch, x->folded);
 		struct nbfw_value *to = nbfw_values_next(x, own);
 
-		if (x->memory[x->folded] & NBFW_STEP_REPLACES || st->nslot == 0) {
+		if (x->memory[NBFW_INDEX(x->folded, NBFW_FIXED_STEPS)] & NBFW_STEP_REPLACES ||
+		    st->nslot == 0) {
 			nbfw_value_copy(to, st->nslot ? slot : own, length);
 			continue;
 		}
 		nbfw_value_fold(to, own, slot);
-		for (uint32_t i = 1; i < st->nslot; i++)
+		for (uint32_t i = 1; i < NBFW_STEP_SLOTS(st); i++)
 			nbfw_value_fold(to, to, slot_place(x, p, s->epoch, st->first_slot + i));
 	}
 }

@@ -23,12 +23,18 @@ struct nbfw_value {
 static inline void nbfw_value_copy(struct nbfw_value *to, const struct nbfw_value *from,
 				   uint32_t length)
 {
+#ifdef __bpf__
+	for (uint32_t i = 0; i < NBFW_VALUE_HEAD + NBFW_FIXED_VALUE; i += 8)
+		NBFW_WORD((uint8_t *)to + i, 64) = NBFW_WORD((const uint8_t *)from + i, 64);
+	(void)length;
+#else
 	/* Two parts: a copy of at most 256 bytes has no loop, and one of 8 is not a call. */
 	__builtin_memcpy(to, from, NBFW_VALUE_HEAD);
 	if (length == NBFW_VALUE_HEAD + 8)
 		__builtin_memcpy(to->byte, from->byte, 8);
 	else
 		__builtin_memcpy(to->byte, from->byte, length - NBFW_VALUE_HEAD);
+#endif
 }
 
 /* Bytes of the elements of a value; 0: no correct member makes this value. */
@@ -50,6 +56,10 @@ bool nbfw_value_plans(struct nbfw_alg alg);
  * false, the values of the slots are folded into it. nbfw_value_plans(alg) holds. */
 bool nbfw_value_replaces(struct nbfw_alg alg, const struct nbar_plan *p, uint32_t step);
 
+/* In the kernel the places have a fixed size, and there is one more, for nbfw_values_next. */
+#define NBFW_FIXED_PLACE (NBFW_VALUE_HEAD + NBFW_FIXED_VALUE)
+#define NBFW_FIXED_MEMORY (NBFW_FIXED_STEPS + (2 * NBFW_FIXED_PLACES + 2) * NBFW_FIXED_PLACE)
+
 /*
  * The values of a member: of its slots, and its own value at the entry of each step and at the end.
  * Each is kept for two epochs: the answer to a PULL repeats what was sent in the last epoch.
@@ -63,7 +73,12 @@ struct nbfw_values {
 	uint16_t folded;    /* steps of the running barrier whose values are folded */
 	uint16_t send_step; /* a hint for the caller: no sends of earlier steps are left */
 	bool early;         /* tokens of the next barrier have come */
-	_Alignas(8) uint8_t memory[]; /* first: what each step is */
+	_Alignas(8)
+#ifdef __bpf__
+		uint8_t memory[NBFW_FIXED_MEMORY];
+#else
+		uint8_t memory[]; /* first: what each step is */
+#endif
 };
 
 enum { NBFW_STEP_REPLACES = 1, NBFW_STEP_ALONE = 2 }; /* a release; it waits for one slot */
@@ -77,14 +92,42 @@ void nbfw_values_init(struct nbfw_values *x, struct nbfw_alg alg, const struct n
 static inline struct nbfw_value *nbfw_values_place(const struct nbfw_values *x, uint32_t epoch,
 						   uint32_t step)
 {
+#ifdef __bpf__
+	return (void *)(x->memory + NBFW_FIXED_STEPS +
+			NBFW_INDEX(step + (epoch & 1) * NBFW_FIXED_PLACES, 2 * NBFW_FIXED_PLACES) *
+				NBFW_FIXED_PLACE);
+#else
 	return (void *)(uintptr_t)(x->memory + x->first + (epoch & 1) * x->half +
 				   (size_t)step * x->size);
+#endif
 }
 
 static inline struct nbfw_value *nbfw_values_next(const struct nbfw_values *x,
 						  struct nbfw_value *own)
 {
+#ifdef __bpf__
+	(void)x;
+	return (void *)((uint8_t *)own + NBFW_FIXED_PLACE);
+#else
 	return (void *)((uint8_t *)own + x->size);
+#endif
+}
+
+/* Copies what is known of the values, but the values themselves. All sends of `from` have left. */
+static inline void nbfw_values_heads(struct nbfw_values *to, const struct nbfw_values *from)
+{
+	__builtin_memcpy(to->head, from->head, sizeof(to->head));
+	__builtin_memcpy(to->length, from->length, sizeof(to->length));
+	to->folded = from->folded;
+	to->early = from->early;
+	to->send_step = 0;
+}
+
+/* Forgets what this member has sent: answers to PULLs have no values. */
+static inline void nbfw_values_forget(struct nbfw_values *x)
+{
+	__builtin_memset(x->head, 0, sizeof(x->head));
+	__builtin_memset(x->length, 0, sizeof(x->length));
 }
 
 /* Call it before the engine gets START, with the length of the elements of the host's value, which
@@ -147,8 +190,9 @@ static inline enum nbfw_value_verdict nbfw_values_take(struct nbfw_values *x,
 	const uint32_t parity = s->epoch & 1;
 	struct nbfw_value *own;
 
-	if (t->epoch != s->epoch || !s->running || t->slot != s->want ||
-	    !(x->memory[s->step] & NBFW_STEP_ALONE) || nbfw_value_head(t) != x->head[parity])
+	if (NBFW_KEEPS || t->epoch != s->epoch || !s->running || t->slot != s->want ||
+	    !(x->memory[NBFW_INDEX(s->step, NBFW_FIXED_STEPS)] & NBFW_STEP_ALONE) ||
+	    nbfw_value_head(t) != x->head[parity])
 		return nbfw_values_keep(x, s, p, t);
 	/* If it is new, it ends the step, so it need not be kept in its slot. If the engine refuses
 	 * it, the token that ends the step folds again. */
@@ -156,7 +200,7 @@ static inline enum nbfw_value_verdict nbfw_values_take(struct nbfw_values *x,
 	x->folded = (uint16_t)(s->step + 1);
 	if (x->length[parity] == 0)
 		return NBFW_VALUE_FITS;
-	if (x->memory[s->step] & NBFW_STEP_REPLACES)
+	if (x->memory[NBFW_INDEX(s->step, NBFW_FIXED_STEPS)] & NBFW_STEP_REPLACES)
 		nbfw_value_copy(nbfw_values_next(x, own), t->value, x->length[parity]);
 	else
 		nbfw_value_fold(nbfw_values_next(x, own), own, t->value);
