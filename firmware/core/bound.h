@@ -54,7 +54,7 @@ struct nbfw_fixed_plan {
 #define NBFW_FORGET_ALL() __asm__ volatile("" : : : "memory")
 /*
  * In a loop whose end the verifier does not see: the kernel ends it after millions of rounds (the
- * instruction may_goto, Linux 6.9). So the verifier looks at each of its states once.
+ * instruction may_goto). So the verifier looks at each of its states once.
  */
 #define NBFW_LOOP_ENDS()                                                                       \
 	({                                                                                     \

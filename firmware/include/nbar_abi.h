@@ -20,7 +20,7 @@
 #endif
 
 #define NBAR_ABI_MAGIC 0x7261626eu /* "nbar" as bytes in memory */
-#define NBAR_ABI_VERSION 2u
+#define NBAR_ABI_VERSION 3u
 
 /* Limits. A request beyond a limit is refused with a message that names the limit. */
 #define NBAR_NICS_MAX 64u       /* NICs per daemon */
@@ -207,7 +207,8 @@ struct nbar_completion {
 struct nbar_start {
 	uint32_t cell, posted;
 	uint32_t sleeps; /* 1: a thread has asked for a wake; 0: a post */
-	uint32_t reserved[2];
+	uint32_t values; /* 1: of a group with values; what a post carries, follows */
+	uint32_t reserved;
 };
 NBAR_ABI_ASSERT(sizeof(struct nbar_start) == 20, "start message");
 
@@ -229,6 +230,13 @@ struct nbar_value_place {
 	uint8_t reserved[56];
 };
 #define NBAR_VALUE_RESULT 0x80u
+
+/* What lies in a map of a NIC in the kernel's network path, instead of in the page: the NIC writes
+ * it too. */
+struct nbar_results {
+	struct nbar_completion completion[NBAR_GROUPS_MAX];
+	struct nbar_value_place value[NBAR_VALUE_GROUPS][NBAR_VALUES_AHEAD];
+};
 
 struct nbar_page {
 	uint32_t magic, version; /* NBAR_ABI_MAGIC, NBAR_ABI_VERSION */

@@ -25,6 +25,8 @@ void nbnic_lend_take(struct nbnic_device *d, struct nbnic_group *g, uint64_t now
 		/* The state is lost, but the host's page has the last complete barrier. */
 		nbfw_init(g->state, g->plan, nbnic_page_completed_epoch(d->port[g->port], g->cell));
 		g->posted = cell->posted = s->epoch;
+		if (nbnic_values(g)) /* none is repeated that may be of another barrier */
+			nbfw_values_forget(g->values);
 		nbnic_group_fail(&d->nic, g, NBAR_STATUS_NIC_DOWN, now);
 		return;
 	}
@@ -78,6 +80,7 @@ static bool lend_group(struct nbnic_device *d, struct nbnic_group *g, uint64_t n
 		.first_ns = nbnic_first(&d->nic, g),
 		.left_ns = s->running && g->deadline > now ? g->deadline - now : 0,
 		.sleeper = cell->wake_pending,
+		.values = cell->values,
 	};
 
 	if (s->cause != NBAR_STATUS_OK || (s->running && how.left_ns == 0) ||
@@ -104,7 +107,7 @@ bool nbnic_lend_some(struct nbnic_device *d, uint64_t now)
 			d->lend_at = 0;
 		struct nbnic_group *g = d->nic.group[d->lend_at++];
 
-		if (!g || g->is_special || g->lent != d->nic.tracing)
+		if (!g || g->is_signal || g->lent != d->nic.tracing)
 			continue;
 		/* A wire notes no events. */
 		if (d->nic.tracing) {

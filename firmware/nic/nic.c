@@ -426,6 +426,7 @@ __attribute__((noinline)) static void receive_special(struct nbnic *nic, struct 
 		receive_signal(nic, g, from, t);
 		return;
 	}
+	nbnic_take(nic, g, now);
 	if (t->type != NBFW_TOKEN || now < nic->doubt_end) {
 		receive_rare(nic, g, from, t, now);
 		return;

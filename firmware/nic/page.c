@@ -94,8 +94,7 @@ void nbnic_cell_begin(struct nbnic_port *p, uint32_t cell, struct nbnic_group *g
 
 		p->cell[cell].values = (uint8_t)(1 + index);
 		for (uint32_t i = 0; i < NBAR_VALUES_AHEAD; i++) /* no value is posted */
-			p->page->value[index][i].value =
-				(struct nbar_value){ .op = NBAR_VALUE_RESULT };
+			p->value[index][i].value = (struct nbar_value){ .op = NBAR_VALUE_RESULT };
 	}
 	p->live[p->nlive++] = (uint16_t)cell;
 	p->nsignal += g->is_signal;
@@ -279,7 +278,7 @@ void nbnic_page_complete(struct nbnic_port *p, struct nbnic *nic, uint32_t cell,
 
 static struct nbar_value *value_at(const struct nbnic_port *p, uint32_t cell, uint32_t epoch)
 {
-	return &p->page->value[p->cell[cell].values - 1][epoch % NBAR_VALUES_AHEAD].value;
+	return &p->value[p->cell[cell].values - 1][epoch % NBAR_VALUES_AHEAD].value;
 }
 
 /* The host may change the value at any time, so the head is read once, and then checked. The

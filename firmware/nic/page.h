@@ -24,12 +24,14 @@ struct nbnic_cell {
 	bool wake_pending;   /* wake sleepers at the next completion */
 	bool wake_missed;    /* completed since the last wake */
 	bool lent;           /* the wire hears of its posts: lend.c */
-	uint8_t values;      /* 1 + index in value[] of the page; 0: the barriers carry none */
+	uint8_t values;      /* 1 + index in value[] of the port; 0: the barriers carry none */
 };
 
 struct nbnic_port {
 	struct nbar_page *page;
-	struct nbar_completion *completion; /* of the page; or where the wire wants them */
+	/* Of the page; or where the wire wants them. */
+	struct nbar_completion *completion;
+	struct nbar_value_place (*value)[NBAR_VALUES_AHEAD];
 	const struct nbnic_platform *platform;
 	void *ctx;
 	uint32_t number, pid, uid;

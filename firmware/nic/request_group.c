@@ -129,7 +129,7 @@ static int check_values(struct nbnic_request *r, const struct nbar_req_group_ope
 	if (req->value_max && !(NBNIC_VALUES && d->wire->ops->values))
 		return nbnic_request_fail(r, -NBAR_EOPNOTSUPP,
 					  "the wire of %s, %s, carries no values; use ring, udp, "
-					  "shm, dpdk or verbs",
+					  "shm, kernel, dpdk or verbs",
 					  d->name, d->wire->name);
 	if (req->value_max && d->wire->no_values)
 		return nbnic_request_fail(r, -NBAR_EOPNOTSUPP, "%s carries no values: %s", d->name,

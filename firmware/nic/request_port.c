@@ -105,6 +105,7 @@ static int port_make(struct nbnic_request *r, uint32_t number, struct nbnic_port
 {
 	struct nbnic_device *d = r->device;
 	struct nbnic_port *p = d->platform->alloc(d->ctx, sizeof(*p));
+	struct nbar_results *results = NULL;
 	int rc = -NBAR_ENOMEM;
 
 	if (p) {
@@ -125,9 +126,9 @@ static int port_make(struct nbnic_request *r, uint32_t number, struct nbnic_port
 					  "ports, or use another NIC",
 					  number, d->name, -rc);
 	if (d->wire->ops->port_begin)
-		p->completion = d->wire->ops->port_begin(d->wire, number);
-	if (!p->completion)
-		p->completion = p->page->completion;
+		results = d->wire->ops->port_begin(d->wire, number);
+	p->completion = results ? results->completion : p->page->completion;
+	p->value = results ? results->value : p->page->value;
 	p->platform = d->platform;
 	p->ctx = d->ctx;
 	p->number = number;

@@ -52,6 +52,7 @@ struct wire_lend {
 	uint64_t first_ns; /* the wire wants the group back after this time without progress; ... */
 	uint64_t left_ns;  /* ... of the running barrier: after this time */
 	bool sleeper;      /* the wire wants a wake when its barrier completes */
+	uint8_t values;    /* where the host finds results, plus 1: nbnic_cell */
 };
 struct wire_counts {
 	uint32_t completed, sent, received, duplicate, stale, bad;
@@ -105,9 +106,10 @@ struct wire_ops {
 	 */
 	bool (*lend)(struct wire_base *w, const struct nbnic_group *g, const struct wire_lend *how);
 	bool (*take)(struct wire_base *w, struct nbnic_group *g, struct wire_counts *out);
-	/* Control thread. A port begins: returns the place of its completions, which the wire
-	 * writes too; NULL: the page, and no group of the port is lent. port_end: it has ended. */
-	struct nbar_completion *(*port_begin)(struct wire_base *w, uint32_t port);
+	/* Control thread. A port begins: returns the place of its completions and values, which the
+	 * wire writes too; NULL: the page, and no group of the port is lent. port_end: it has
+	 * ended. */
+	struct nbar_results *(*port_begin)(struct wire_base *w, uint32_t port);
 	void (*port_end)(struct wire_base *w, uint32_t port);
 	/* Control thread: the descriptors that a host of the port needs: of the completions, and of
 	 * a socket that takes posts. False: none. */

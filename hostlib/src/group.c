@@ -44,7 +44,8 @@ static void completion_find(struct nbar_group *g)
 {
 	struct nbar_port *p = g->port;
 
-	g->completion = p->completion ? &p->completion[g->cell] : &p->page->completion[g->cell];
+	g->completion =
+		p->results ? &p->results->completion[g->cell] : &p->page->completion[g->cell];
 }
 
 /* index: of the NIC, or of a share. */
@@ -52,7 +53,7 @@ static void values_find(struct nbar_group *g, uint32_t value_max, uint32_t index
 {
 	if (value_max == 0 || value_max > NBAR_VALUE_MAX || index >= NBAR_VALUE_GROUPS)
 		return;
-	g->values = g->port->page->value[index];
+	g->values = g->port->results ? g->port->results->value[index] : g->port->page->value[index];
 	g->values_index = index;
 	g->value_max = value_max;
 }

@@ -133,9 +133,9 @@ struct nbar_port {
 	uint32_t number;
 	uint64_t secret[2];
 	struct nbar_page *page;
-	/* A NIC in the kernel's network path has its completions in a place of its own, and hears
+	/* A NIC in the kernel's network path has its results in a place of its own, and hears
 	 * of posts through a socket. */
-	struct nbar_completion *completion; /* NULL: in the page */
+	struct nbar_results *results; /* NULL: in the page */
 	bool has_start;
 	int start;
 	struct nbar_port *next;                    /* all ports of the process, for fork */
@@ -160,7 +160,7 @@ static inline void nblib_posted(const struct nbar_port *port)
 }
 
 /* link.c: tells the NIC through the start socket. */
-void nblib_start(const struct nbar_port *port, uint32_t cell, uint32_t posted, bool sleeps);
+void nblib_start(const struct nbar_group *g, uint32_t posted, bool sleeps);
 
 /* --- group.c ------------------------------------------------------------------------------- */
 
@@ -196,7 +196,7 @@ struct nbar_group {
 static inline void nblib_rang(const struct nbar_group *g, uint32_t posted, bool sleeps)
 {
 	if (g->port->has_start)
-		nblib_start(g->port, g->cell, posted, sleeps);
+		nblib_start(g, posted, sleeps);
 	else if (!sleeps)
 		nblib_posted(g->port);
 }
@@ -205,8 +205,7 @@ static inline void nblib_rang(const struct nbar_group *g, uint32_t posted, bool 
  * NIC. */
 static inline const uint32_t *nblib_futex(const struct nbar_group *g)
 {
-	return g->port->completion ? &g->port->page->completion[g->cell].wake
-				   : &g->completion->wake;
+	return g->port->results ? &g->port->page->completion[g->cell].wake : &g->completion->wake;
 }
 
 /* --- signal.c ------------------------------------------------------------------------------ */
@@ -329,6 +328,17 @@ void nblib_wake_procs(struct nbar_process_team *procs);
 
 /* 0, or -EINVAL: the group cannot carry the value. */
 int nblib_value_check(const struct nbar_group *g, const struct nbar_value *value);
+
+/* value_place.c. Bytes of the elements of a value; 0: no such type, op does not take it, or too
+ * many. */
+uint32_t nblib_value_length(const struct nbar_value *v);
+
+/* The place of a barrier's value. order_post orders the writes of the host here,
+ * order_completion_read its reads. */
+struct nbar_value *nblib_value_place(const struct nbar_group *g, uint32_t epoch);
+
+/* Copies the value that a barrier carries, with its head, to `out`; returns its bytes, or 0. */
+uint32_t nblib_value_posted(const struct nbar_group *g, uint32_t epoch, uint8_t *out);
 
 /* Writes the value of a barrier into the page, before it is posted. */
 void nblib_value_put(struct nbar_group *g, uint32_t epoch, const struct nbar_value *value);

@@ -91,12 +91,22 @@ void nblib_link_kick(const struct nblib_link *l)
 		(void)!send(l->sock, &kick, sizeof(kick), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-void nblib_start(const struct nbar_port *port, uint32_t cell, uint32_t posted, bool sleeps)
+void nblib_start(const struct nbar_group *g, uint32_t posted, bool sleeps)
 {
-	const struct nbar_start s = { .cell = cell, .posted = posted, .sleeps = sleeps };
+	struct {
+		struct nbar_start start;
+		uint8_t value[sizeof(struct nbar_value)];
+	} message = { .start = { .cell = g->cell,
+				 .posted = posted,
+				 .sleeps = sleeps,
+				 .values = g->values != NULL } };
+	const struct nbar_port *port = g->port;
+	size_t size = sizeof(message.start);
 
+	if (g->values && !sleeps)
+		size += nblib_value_posted(g, posted, message.value);
 	/* The NIC also looks at the doorbell now and then. */
-	if (send(port->start, &s, sizeof(s), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+	if (send(port->start, &message, size, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		nblib_link_kick(&port->link);
 }
 

@@ -44,8 +44,8 @@ static void fork_child(void)
 		nblib_link_close(&p->link);
 		mmap(p->page, sizeof(*p->page), PROT_READ | PROT_WRITE,
 		     MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		if (p->completion)
-			mmap(p->completion, sizeof(p->page->completion), PROT_READ | PROT_WRITE,
+		if (p->results)
+			mmap(p->results, sizeof(*p->results), PROT_READ | PROT_WRITE,
 			     MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		if (p->has_start)
 			close(p->start);
@@ -131,11 +131,11 @@ static int map_completions(struct nbar_port *port, int fd, int start)
 		return nblib_fail(-EPROTO,
 				  "NIC %s: it passed no map of the kernel; is /proc mounted?",
 				  port->link.nic);
-	at = mmap(NULL, sizeof(port->page->completion), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	at = mmap(NULL, sizeof(*port->results), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (at == MAP_FAILED)
 		return nblib_fail(-errno, "NIC %s: cannot map its completions: %s", port->link.nic,
 				  strerror(errno));
-	port->completion = at;
+	port->results = at;
 	port->start = start;
 	port->has_start = true;
 	return 0;
@@ -225,8 +225,8 @@ void nbar_close(struct nbar_port *port)
 	forget(port);
 	nblib_link_end(&port->link);
 	munmap(port->page, sizeof(*port->page));
-	if (port->completion)
-		munmap(port->completion, sizeof(port->page->completion));
+	if (port->results)
+		munmap(port->results, sizeof(*port->results));
 	if (port->has_start)
 		close(port->start);
 	free(port);

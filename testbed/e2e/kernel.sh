@@ -172,6 +172,11 @@ ok "kernel: the programs have run most of them" in_kernel "$ITERATIONS"
 ok "kernel: each algorithm" each_alg
 ok "kernel: 500 barriers of hosts that sleep" env NBAR_WAIT=block "$oracle" -i 500 "$work/a/n0.sock" "$work/b/n1.sock"
 ok "kernel: late members" barriers -i 20 -d 10
+ok "kernel: 300 barriers with values, most by the programs" values_by_programs barriers
+ok "kernel: 300 with values that the daemon folds, and with others" barriers -v 256 -i 300
+ok "kernel: 300 with values, of hosts that sleep" env NBAR_WAIT=block "$oracle" -v 64 -i 300 "$work/a/n0.sock" "$work/b/n1.sock"
+ok "kernel: a value of another operation fails the group" barriers -v 8 -w 1 -i 50
+ok "kernel: late members with values" barriers -v 64 -i 20 -d 10
 ok "kernel: 500 barriers of 4, two ports on each NIC" "$oracle" -i 500 -a dissemination:3 \
 	"$work/a/n0.sock" "$work/a/n0.sock" "$work/b/n1.sock" "$work/b/n1.sock"
 ok "kernel: a plan too large for the programs runs in the daemon" "$oracle" -i 20 -a linear \
@@ -188,6 +193,7 @@ ok "kernel: a second daemon on the interface is refused" second_refused
 ok "kernel: without capabilities, one line says which" unprivileged
 if command -v nft >/dev/null && worse_wire 2>/dev/null; then
 	ok "kernel: 300 barriers of 2 with 5 % loss and 5 % duplicates" barriers -i 300 -a linear
+	ok "kernel: 300 with values, and loss" barriers -v 64 -i 300
 	nft delete table netdev nbar
 else
 	skip "kernel: loss and duplicates" "no nftables with an egress hook here (apt-get install nftables)"

@@ -115,6 +115,18 @@ in_kernel() {
 		{ print } END { exit !(all >= wanted && 2 * own < all) }' "$work/stat"
 }
 
+# Prints how many barriers of n0 the daemon itself has run.
+by_daemon() {
+	"$BUILD/nbar" stat "$work/a/n0.sock" | awk '/^ *latency of/ { own = $3 } END { print own + 0 }'
+}
+
+# COMMAND...: runs 300 barriers with values of numbers; where the kernel has programs for them, the daemon runs few.
+values_by_programs() {
+	local before=$(by_daemon)
+	"$@" -v 8 -i 300 || return 1
+	[ "$(printf '%s\n' 6.18 "$(uname -r)" | sort -V | head -n 1)" != 6.18 ] || [ $(($(by_daemon) - before)) -lt 150 ]
+}
+
 # Prints the algorithms that make plans, from the daemon's table. An algorithm with a parameter
 # appears with its first three values.
 algs() {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mad_host.c - a host that writes nonsense to its start socket, its doorbells and its completions:
+ * mad_host.c - a host that writes nonsense to its start socket, its doorbells and its results:
  * for kernel.sh. Its own group may fail.
  *
  * Usage: mad_host NIC MESSAGES. Exit status 1 if the NIC has no start socket.
@@ -26,10 +26,15 @@ static void send_nonsense(const struct nbar_port *port)
 	uint8_t message[1400] = { 0 };
 	const struct nbar_start start = { .cell = some(1),
 					  .posted = some(port->page->doorbell[0].posted),
-					  .sleeps = some(1) };
+					  .sleeps = some(1),
+					  .values = some(1) };
 	const size_t length =
-		rng_percent(&rng, 90) ? sizeof(start) : rng_below(&rng, sizeof(message));
+		rng_percent(&rng, 70)
+			? sizeof(start)
+			: rng_below(&rng, rng_percent(&rng, 90) ? 100 : sizeof(message));
 
+	for (size_t i = sizeof(start); i < length; i++)
+		message[i] = (uint8_t)some(1);
 	memcpy(message, &start, sizeof(start));
 	send(port->start, message, length, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
@@ -44,7 +49,8 @@ static void write_nonsense(const struct nbar_port *port)
 	port->page->doorbell[cell] =
 		(struct nbar_doorbell){ .posted = some(port->page->doorbell[cell].posted),
 					.wake_seq = some(0) };
-	port->page->completion[cell] = port->completion[cell] = nonsense;
+	port->page->completion[cell] = port->results->completion[cell] = nonsense;
+	port->results->value[cell][some(3) % NBAR_VALUES_AHEAD].value.epoch = some(1);
 }
 
 int main(int argc, char **argv)
@@ -57,7 +63,7 @@ int main(int argc, char **argv)
 	if (argc != 3 || nbar_open(argv[1], &port) < 0 || !port->has_start)
 		return 1;
 	for (uint32_t i = 0; i < 2; i++) {
-		const struct nbar_group_attr attr = { .rank = i, .size = 2 };
+		const struct nbar_group_attr attr = { .rank = i, .size = 2, .value_max = 64 };
 
 		if (nbar_group_open(port, &attr, &group[i], &endpoint[i]) < 0)
 			return 1;

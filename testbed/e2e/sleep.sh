@@ -86,20 +86,20 @@ exec 7>&- 8>&-
 
 # A client that kicks all the time, and one whose kick has a body, which is refused.
 flood() {
-	python3 - "$work/ring/n0.sock" <<-'END'
+	python3 - "$work/ring/n0.sock" "$(awk '/define NBAR_ABI_VERSION/ { print $3 + 0 }' firmware/include/nbar_abi.h)" <<-'END'
 		import socket, struct, sys, time
 		s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 		s.connect(sys.argv[1])
 		s.settimeout(60)
-		magic = int.from_bytes(b"nbar", "little")
-		kick = struct.pack("=IHHII", magic, 2, 14, 16, 0)
+		magic, version = int.from_bytes(b"nbar", "little"), int(sys.argv[2])
+		kick = struct.pack("=IHHII", magic, version, 14, 16, 0)
 		end = time.monotonic() + 2
 		while time.monotonic() < end:
 		    s.send(kick)
-		s.send(struct.pack("=IHHII", magic, 2, 14, 20, 7) + b"body")
+		s.send(struct.pack("=IHHII", magic, version, 14, 20, 7) + b"body")
 		reply = s.recv(4096)
 		assert struct.unpack_from("=IHHIi", reply)[4] < 0, reply
-		s.send(struct.pack("=IHHII", magic, 2, 5, 16, 8))
+		s.send(struct.pack("=IHHII", magic, version, 5, 16, 8))
 		assert struct.unpack_from("=IHHIi", s.recv(4096))[4] == 0
 	END
 }

@@ -53,6 +53,8 @@ else
 	ok "$what: a daemon in each guest" start_all "$nic"
 	ok "$what: 300 barriers" across 2 -i 300
 	ok "$what: the programs have run most of them" in_programs
+	ok "$what: 300 with values, most by the programs if it takes them" values_by_programs across 2
+	ok "$what: 100 with values that the daemon folds, and with others" across 2 -v 256 -i 100
 	ok "$what: each algorithm" algorithms
 	ok "$what: with 5 % loss" loss
 	ok "$what: the daemons end" stop_all

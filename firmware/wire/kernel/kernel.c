@@ -19,6 +19,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -32,13 +33,12 @@
 
 #define LOOP 1024u /* frames that a NIC may have sent to itself; a power of two */
 #define FRAME_MAX (KERNEL_ETHER + WIRE_FRAME_MAX)
-#define COMPLETIONS (NBAR_GROUPS_MAX * sizeof(struct nbar_completion))
 #define FROM_TCX_IN 46 /* BPF_TCX_INGRESS, which older headers lack; the next is BPF_TCX_EGRESS */
 
 struct kernel_port {
 	int map, socket; /* what its hosts get */
 	uint64_t cookie;
-	struct nbar_completion *completion; /* NULL: no group of the port is lent */
+	struct nbar_results *results; /* NULL: no group of the port is lent */
 };
 
 struct kernel_wire {
@@ -47,12 +47,13 @@ struct kernel_wire {
 	uint32_t ifindex;
 	uint8_t mac[ETH_ALEN];
 	struct bpf_object *object;
-	int link[2], hand, groups, ports, cells, pages, bell;
+	int link[4], hand, groups, ports, cells, pages, bell;
 	/* The bell, a ring of the kernel: how far the daemon has read, and how far there is. */
 	unsigned long *heard, *rung;
-	uint64_t *wanted;               /* of each group: the programs want the daemon to take it */
-	uint32_t handle[KERNEL_GROUPS]; /* that the programs know */
-	uint64_t cell[KERNEL_GROUPS];   /* the key of the group in `cells` */
+	uint64_t *wanted; /* of each group: the programs want the daemon to take it */
+	uint8_t (*values)[KERNEL_VALUES_SIZE]; /* of each group; NULL: the programs take none */
+	uint32_t handle[KERNEL_GROUPS];        /* that the programs know */
+	uint64_t cell[KERNEL_GROUPS];          /* the key of the group in `cells` */
 	struct kernel_port port[NBAR_PORTS_MAX];
 	/* Frames to itself: no switch sends a frame back to its sender. */
 	uint32_t loop_head, loop_tail;
@@ -88,14 +89,51 @@ static void *map_memory(int fd, size_t size, int prot, off_t at)
 	return p == MAP_FAILED ? NULL : p;
 }
 
+static const char *const program_names[] = { "kernel_in", "kernel_in_value", "kernel_out_value",
+					     "kernel_out" };
+
+#define KERNEL_VALUES_SINCE "6.18"
+
+/* The verifier of Linux 6.12 looks at the loops of these programs for minutes. */
+static bool kernel_takes_values(void)
+{
+	unsigned major, minor, least[2];
+	struct utsname name;
+
+	uname(&name);
+	return sscanf(KERNEL_VALUES_SINCE, "%u.%u", &least[0], &least[1]) == 2 &&
+	       sscanf(name.release, "%u.%u", &major, &minor) == 2 &&
+	       (major > least[0] || (major == least[0] && minor >= least[1]));
+}
+
+/* values: with the programs of groups with values. */
+static int object_load(struct kernel_wire *w, bool values)
+{
+	bpf_object__close(w->object);
+	w->object = bpf_object__open_mem(programs, (size_t)(programs_end - programs), NULL);
+	if (!w->object)
+		return -errno;
+	for (int i = 1; i <= 2; i++)
+		bpf_program__set_autoload(
+			bpf_object__find_program_by_name(w->object, program_names[i]), values);
+	return bpf_object__load(w->object);
+}
+
 static int programs_load(struct kernel_wire *w, const char *nic)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	int rc;
+	int rc, why = 0;
 
 	libbpf_set_print(quiet);
-	w->object = bpf_object__open_mem(programs, (size_t)(programs_end - programs), NULL);
-	rc = w->object ? bpf_object__load(w->object) : -errno;
+	rc = kernel_takes_values() ? object_load(w, true) : -EOPNOTSUPP;
+	if (rc < 0) {
+		why = -rc;
+		rc = object_load(w, false);
+	}
+	if (rc == 0 && why)
+		log_error("nic %s: barriers with values run in the daemon, not in the kernel: %s; "
+			  "the programs for them need Linux " KERNEL_VALUES_SINCE,
+			  nic, strerror(why));
 	if (rc < 0) {
 		log_error(
 			"nic %s: the kernel does not take the programs of wire kernel: %s; it must "
@@ -113,12 +151,16 @@ static int programs_load(struct kernel_wire *w, const char *nic)
 			       PROT_READ | PROT_WRITE, 0);
 	w->heard = map_memory(w->bell, page, PROT_READ | PROT_WRITE, 0);
 	w->rung = map_memory(w->bell, page, PROT_READ, (off_t)page);
-	for (int i = 0; i < 2; i++) {
-		int fd = program_fd(w, i ? "kernel_out" : "kernel_in");
+	/* Each is asked before the next; what a start socket sends, goes no further than the last.
+	 */
+	for (int i = 0; i < 4; i++) {
+		int fd = program_fd(w, program_names[i]);
 
+		if (fd < 0)
+			continue; /* not loaded */
 		/* A link: the kernel removes the program when the daemon ends. */
 		w->link[i] = bpf_link_create(fd, (int)w->ifindex,
-					     (enum bpf_attach_type)(FROM_TCX_IN + i), NULL);
+					     (enum bpf_attach_type)(FROM_TCX_IN + i / 2), NULL);
 		if (w->link[i] < 0) {
 			rc = -errno;
 			log_error(
@@ -128,6 +170,9 @@ static int programs_load(struct kernel_wire *w, const char *nic)
 			return rc;
 		}
 	}
+	if (program_fd(w, program_names[1]) >= 0)
+		w->values = map_memory(map_fd(w, "values"), KERNEL_VALUES * sizeof(*w->values),
+				       PROT_READ | PROT_WRITE, 0);
 	if (w->wanted && w->heard && w->rung)
 		return 0;
 	log_error("nic %s: cannot map what it shares with its programs: %s; look at the memory "
@@ -197,8 +242,8 @@ static void kernel_forked(struct wire_base *base)
 
 	close(w->fd);
 	close(w->epoll);
-	close(w->link[0]);
-	close(w->link[1]);
+	for (int i = 0; i < 4; i++)
+		close(w->link[i]);
 }
 
 static void kernel_close(struct wire_base *base)
@@ -216,7 +261,9 @@ static int kernel_open(const char *nic, wire_option *option, void *args, struct 
 
 	if (!w)
 		return -ENOMEM;
-	w->fd = w->epoll = w->link[0] = w->link[1] = -1;
+	w->fd = w->epoll = -1;
+	for (int i = 0; i < 4; i++)
+		w->link[i] = -1;
 	rc = interface_open(w, nic, option(args, "dev"));
 	if (rc == 0)
 		rc = programs_load(w, nic);
@@ -346,7 +393,8 @@ static void kernel_show(const struct wire_base *base, const struct nbnic_addr *a
 /* --- groups ---------------------------------------------------------------------------------- */
 
 /* Writes all that the programs need of a group, but its state. */
-static bool group_describe(struct kernel_wire *w, const struct nbnic_group *g, uint32_t index)
+static bool group_describe(struct kernel_wire *w, const struct nbnic_group *g, uint32_t index,
+			   uint32_t values)
 {
 	const struct nbar_plan *p = g->plan;
 	uint64_t cell = (uint64_t)g->port << 32 | g->cell;
@@ -355,8 +403,9 @@ static bool group_describe(struct kernel_wire *w, const struct nbnic_group *g, u
 		.handle = g->handle,
 		.port = g->port,
 		.cell = g->cell,
+		.values = values,
 	};
-	uint32_t before;
+	uint32_t before, step = 0;
 
 	memcpy(k.mac, w->mac, sizeof(k.mac));
 	k.plan.p = *p;
@@ -376,6 +425,9 @@ static bool group_describe(struct kernel_wire *w, const struct nbnic_group *g, u
 		memcpy(k.send[i].mac, to->addr.byte, ETH_ALEN);
 		k.send[i].handle = to->handle;
 		k.send[i].cookie = to->cookie;
+		while (i >= k.plan.step[step].first_send + k.plan.step[step].nsend)
+			step++;
+		k.send[i].step = (uint8_t)step;
 	}
 	/* The group that had this index before, if its cell has no other group by now. */
 	if (w->handle[index] && w->cell[index] != cell &&
@@ -388,6 +440,59 @@ static bool group_describe(struct kernel_wire *w, const struct nbnic_group *g, u
 		return false;
 	w->handle[index] = g->handle;
 	return true;
+}
+
+/* --- values ---------------------------------------------------------------------------------- */
+
+static struct nbfw_values *values_there(const struct kernel_wire *w, uint32_t index)
+{
+	return (void *)w->values[index];
+}
+
+/* True if the programs have places for what the group keeps of its values. */
+static bool values_fit(const struct kernel_wire *w, const struct nbnic_group *g, uint32_t index)
+{
+	const struct nbar_plan *p = g->plan;
+
+	if (!w->values || index >= KERNEL_VALUES || p->nstep + 1u + p->nrecv > NBFW_FIXED_PLACES)
+		return false;
+	for (uint32_t epoch = 0; epoch < 2; epoch++)
+		if (g->values->length[epoch] > NBFW_FIXED_PLACE ||
+		    (g->values->length[epoch] &&
+		     nbfw_values_place(g->values, epoch, 0)->type > NBAR_DOUBLE))
+			return false;
+	for (uint32_t i = 0; i < p->nstep; i++)
+		if (nbfw_plan_step(p, i)->nslot > NBFW_FIXED_STEP_SLOTS)
+			return false;
+	return true;
+}
+
+/* Copies what is kept of the values. Places have one size in the group, another in the kernel. */
+static void values_move(const struct nbnic_group *g, struct nbfw_values *theirs, bool lend)
+{
+	struct nbfw_values *x = g->values;
+	size_t size = x->size < NBFW_FIXED_PLACE ? x->size : NBFW_FIXED_PLACE;
+
+	for (uint32_t epoch = 0; epoch < 2; epoch++)
+		for (uint32_t i = 0; i <= (uint32_t)g->plan->nstep + g->plan->nrecv; i++) {
+			void *its = theirs->memory + NBFW_FIXED_STEPS +
+				    (i + epoch * NBFW_FIXED_PLACES) * NBFW_FIXED_PLACE;
+			void *own = nbfw_values_place(x, epoch, i);
+			void *to = lend ? its : own, *from = lend ? own : its;
+
+			memcpy(to, from, size);
+		}
+	nbfw_values_heads(lend ? theirs : x, lend ? x : theirs);
+}
+
+static void values_lend(struct nbfw_values *theirs, const struct nbnic_group *g)
+{
+	theirs->size = g->values->size < NBFW_FIXED_PLACE ? g->values->size : NBFW_FIXED_PLACE;
+	memcpy(theirs->memory, g->values->memory, g->plan->nstep);
+	values_move(g, theirs, true);
+	/* It is step + 1 if a token was folded that the engine then refused. */
+	if (theirs->folded > g->state->step)
+		theirs->folded = g->state->step;
 }
 
 /* Runs the program that changes hands. */
@@ -412,13 +517,21 @@ static bool kernel_lend(struct wire_base *base, const struct nbnic_group *g,
 		.sleeper = how->sleeper,
 	};
 
-	if (index >= KERNEL_GROUPS || !w->port[g->port].completion || base->auth ||
+	if (index >= KERNEL_GROUPS || !w->port[g->port].results || base->auth ||
 	    g->plan->nstep > NBFW_FIXED_STEPS || g->plan->nsend > NBFW_FIXED_SENDS ||
 	    g->plan->nrecv > NBFW_FIXED_SLOTS || g->plan->nrecv == 0)
 		return false;
-	if (w->handle[index] != g->handle && !group_describe(w, g, index))
+	if (g->values && !values_fit(w, g, index))
 		return false;
+	if (w->handle[index] != g->handle) {
+		if (!group_describe(w, g, index, how->values))
+			return false;
+		if (g->values) /* no value of another group stays */
+			memset(values_there(w, index), 0, KERNEL_VALUES_SIZE);
+	}
 	memcpy(h.state, g->state, nbfw_state_size(g->plan));
+	if (g->values)
+		values_lend(values_there(w, index), g);
 	return hand(w, &h);
 }
 _Static_assert(sizeof(struct nbfw_state) + 3 * sizeof(uint32_t) <= KERNEL_STATE_SIZE,
@@ -441,6 +554,8 @@ static bool kernel_take(struct wire_base *base, struct nbnic_group *g, struct wi
 		return false;
 	}
 	memcpy(g->state, h.state, nbfw_state_size(g->plan));
+	if (g->values)
+		values_move(g, values_there(w, h.index), false);
 	memcpy(out, &h.counts, sizeof(*out));
 	return true;
 }
@@ -481,38 +596,38 @@ static void kernel_port_end(struct wire_base *base, uint32_t port)
 	struct kernel_wire *w = (struct kernel_wire *)base;
 	struct kernel_port *p = &w->port[port];
 
-	if (!p->completion)
+	if (!p->results)
 		return;
 	bpf_map_delete_elem(w->ports, &p->cookie);
 	bpf_map_delete_elem(w->pages, &port);
-	munmap(p->completion, COMPLETIONS);
+	munmap(p->results, sizeof(*p->results));
 	close(p->map);
 	close(p->socket);
 	*p = (struct kernel_port){ 0 };
 }
 
-static struct nbar_completion *kernel_port_begin(struct wire_base *base, uint32_t port)
+static struct nbar_results *kernel_port_begin(struct wire_base *base, uint32_t port)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, shared, .map_flags = BPF_F_MMAPABLE);
 	struct kernel_wire *w = (struct kernel_wire *)base;
 	struct kernel_port *p = &w->port[port];
 
-	p->map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "completions", sizeof(uint32_t),
-				sizeof(struct nbar_completion), NBAR_GROUPS_MAX, &shared);
+	p->map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "results", sizeof(uint32_t),
+				sizeof(*p->results), 1, &shared);
 	p->socket = start_socket(w, &p->cookie);
-	p->completion =
-		p->map < 0 ? NULL : map_memory(p->map, COMPLETIONS, PROT_READ | PROT_WRITE, 0);
-	if (p->completion && p->socket >= 0 &&
-	    bpf_map_update_elem(w->pages, &port, &p->map, 0) == 0 &&
+	p->results = p->map < 0
+			     ? NULL
+			     : map_memory(p->map, sizeof(*p->results), PROT_READ | PROT_WRITE, 0);
+	if (p->results && p->socket >= 0 && bpf_map_update_elem(w->pages, &port, &p->map, 0) == 0 &&
 	    bpf_map_update_elem(w->ports, &p->cookie, &port, 0) == 0)
-		return p->completion;
+		return p->results;
 	log_error(
 		"port %u: its barriers run in the daemon, not in the kernel: %s; the daemon must keep "
 		"CAP_BPF and CAP_NET_ADMIN",
 		port, strerror(errno));
 	bpf_map_delete_elem(w->pages, &port);
-	if (p->completion)
-		munmap(p->completion, COMPLETIONS);
+	if (p->results)
+		munmap(p->results, sizeof(*p->results));
 	close(p->map);
 	close(p->socket);
 	*p = (struct kernel_port){ 0 };
@@ -525,11 +640,12 @@ static bool kernel_port_fds(const struct wire_base *base, uint32_t port, int fd[
 
 	fd[0] = p->map;
 	fd[1] = p->socket;
-	return p->completion;
+	return p->results;
 }
 
 static const struct wire_ops kernel_ops = {
 	.quota = 1, /* each frame is a system call */
+	.values = true,
 	.open = kernel_open,
 	.close = kernel_close,
 	.poll = kernel_poll,

@@ -12,8 +12,10 @@
 
 #include "engine.h"
 #include "plan.h"
+#include "value.h"
 
 #define KERNEL_GROUPS 1024u /* handles with a larger index stay with the daemon */
+#define KERNEL_VALUES 256u  /* so do those with values */
 #define KERNEL_ETHER 14u
 #define KERNEL_TYPE 0x88B5u       /* of Ethernet: IEEE 802, for local experiments */
 #define KERNEL_UDP_PORT 34997u    /* where start sockets send to, ... */
@@ -31,7 +33,7 @@ struct kernel_counts {
 
 struct kernel_send {
 	uint8_t mac[6];
-	uint16_t pad;
+	uint8_t step, pad; /* of the plan */
 	uint32_t handle;
 	uint64_t cookie;
 };
@@ -43,6 +45,7 @@ struct kernel_group {
 	uint64_t first_ns; /* without progress for this time, the daemon takes the group back */
 	uint64_t cookie;
 	uint32_t handle, port, cell;
+	uint32_t values;  /* 0: its barriers carry none; or 1 + where the host finds results */
 	uint32_t posted;  /* as the host has told */
 	uint32_t sleeper; /* the host wants a wake when the barrier completes */
 	uint32_t ticking; /* the timer runs; it has seen ... */
@@ -55,6 +58,9 @@ struct kernel_group {
 	struct nbfw_fixed_plan plan;
 	_Alignas(8) uint8_t state[KERNEL_STATE_SIZE];
 };
+
+/* Bytes of struct nbfw_values there. */
+#define KERNEL_VALUES_SIZE (offsetof(struct nbfw_values, memory) + NBFW_FIXED_MEMORY)
 
 /* The packet by which the daemon lends and takes: the program `hand` turns a request into a reply.
  */

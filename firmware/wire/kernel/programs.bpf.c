@@ -16,6 +16,7 @@
 /* Kernels before 6.9 take no calls while a lock is held. */
 #pragma clang attribute push(__attribute__((always_inline)), apply_to = function)
 #include "engine.c"
+#include "value.c"
 #pragma clang attribute pop
 
 #include "lent.h"
@@ -79,19 +80,19 @@ struct {
 	__type(value, uint32_t);
 } cells SEC(".maps");
 
-/* The completions of a port, which its host maps. */
-struct completions {
+/* The results of a port, which its host maps. */
+struct results {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, NBAR_GROUPS_MAX);
+	__uint(max_entries, 1);
 	__uint(key_size, sizeof(uint32_t));
-	__uint(value_size, sizeof(struct nbar_completion));
+	__uint(value_size, sizeof(struct nbar_results));
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, NBAR_PORTS_MAX);
 	__type(key, uint32_t);
-	__array(values, struct completions);
+	__array(values, struct results);
 } pages SEC(".maps");
 
 /* What is left to do when the lock is given back. */
@@ -125,12 +126,13 @@ static __always_inline void want(uint32_t index, uint64_t why)
 	ring();
 }
 
-/* Where a group's host looks; no lookup is allowed with the lock. */
-static __always_inline struct nbar_completion *completion_of(uint32_t port, uint32_t cell)
+/* Where the host of a port looks; no lookup is allowed with the lock. */
+static __always_inline struct nbar_results *results_of(uint32_t port)
 {
+	const uint32_t zero = 0;
 	void *page = bpf_map_lookup_elem(&pages, &port);
 
-	return page ? bpf_map_lookup_elem(page, &cell) : NULL;
+	return page ? bpf_map_lookup_elem(page, &zero) : NULL;
 }
 
 /*
@@ -139,20 +141,19 @@ static __always_inline struct nbar_completion *completion_of(uint32_t port, uint
  * the wake of a sleeper.
  */
 static __always_inline void step_note(struct kernel_group *g, const struct nbfw_action *a,
-				      struct nbar_completion *c, struct todo *t)
+				      struct nbar_results *r, struct todo *t)
 {
 	struct nbfw_state *s = group_state(g);
+	struct nbar_completion *c = &r->completion[g->cell % NBAR_GROUPS_MAX];
 
 	t->first = a->send_first;
 	t->end = a->send_end;
 	t->epoch = s->epoch;
-	if (a->complete && c) {
+	if (a->complete) {
 		c->nstragglers = 0;
 		/* Pairs with the acquire in order_completion_read: the lock was taken, which orders
-		 * what came before. */
+		 * what came before; result_write orders the result. */
 		*(volatile uint64_t *)&c->word = s->epoch;
-	}
-	if (a->complete) {
 		/* The daemon starts a barrier that was posted ahead; or it wakes. */
 		t->want = g->posted != s->epoch ? KERNEL_TAKE : g->sleeper ? KERNEL_WAKE : 0;
 		g->sleeper = 0;
@@ -226,133 +227,202 @@ static int timer_tick(void *map, uint32_t *index, struct kernel_group *g)
 	return 0;
 }
 
-SEC("tc") int kernel_in(struct __sk_buff *skb)
+/* A TOKEN of `length` bytes, which may be for a group here. */
+static __always_inline struct kernel_group *token_read(struct __sk_buff *skb, uint32_t length,
+						       uint16_t version, struct nbfw_token *token)
 {
 	void *p = (void *)(long)skb->data;
-	struct nbfw_token token = { .type = NBFW_TOKEN };
-	struct nbfw_action a;
-	struct todo t = { 0 };
-	struct nbar_completion *c;
 	struct kernel_group *g;
 	uint32_t index, slot;
-	bool lent;
 
 	/* A tag of a VLAN: no frame for this interface, unless the daemon says so. */
-	if (skb->vlan_present || skb->len != FRAME || p + FRAME > (void *)(long)skb->data_end ||
+	if (skb->vlan_present || skb->len != length || p + FRAME > (void *)(long)skb->data_end ||
 	    AT(p, AT_PROTOCOL, uint16_t) != bpf_htons(KERNEL_TYPE) || skb->pkt_type != 0 ||
-	    AT(p, AT_VERSION, uint16_t) != (NBFW_FRAME_VERSION | NBFW_TOKEN << 8) ||
+	    AT(p, AT_VERSION, uint16_t) != (version | NBFW_TOKEN << 8) ||
 	    AT(p, AT_RESERVED, uint16_t) != 0)
-		return NEXT;
-	token.handle = AT(p, AT_HANDLE, uint32_t);
-	index = token.handle & 0xffff;
+		return NULL;
+	token->handle = AT(p, AT_HANDLE, uint32_t);
+	index = token->handle & 0xffff;
 	g = bpf_map_lookup_elem(&groups, &index);
-	if (!g || g->handle != token.handle || g->cookie != AT(p, AT_COOKIE, uint64_t))
-		return NEXT;
-	token.src = AT(p, AT_SRC, uint32_t);
-	token.epoch = AT(p, AT_EPOCH, uint32_t);
-	token.slot = slot = AT(p, AT_SLOT, uint32_t);
+	if (!g || g->handle != token->handle || g->cookie != AT(p, AT_COOKIE, uint64_t))
+		return NULL;
+	token->src = AT(p, AT_SRC, uint32_t);
+	token->epoch = AT(p, AT_EPOCH, uint32_t);
+	token->slot = slot = AT(p, AT_SLOT, uint32_t);
 	slot &= NBFW_FIXED_SLOTS - 1;
 	/* Not from the member that fills the slot, or not from its NIC: the daemon counts it. */
 	if (AT(p, AT_SENDER, uint32_t) != g->sender[slot])
-		return NEXT;
+		return NULL;
 	for (int i = 0; i < 6; i += 2)
 		if (AT(p, AT_SOURCE + i, uint16_t) != *(uint16_t *)(g->source[slot] + i))
-			return NEXT;
-	c = completion_of(g->port, g->cell);
+			return NULL;
+	return g;
+}
+
+/* With the lock: after a token. */
+static __always_inline void token_note(struct kernel_group *g, const struct nbfw_action *a,
+				       struct nbar_results *r, struct todo *t)
+{
+	step_note(g, a, r, t);
+	if (a->verdict == NBFW_USED)
+		g->counts.received++;
+	else if (a->verdict == NBFW_DUPLICATE)
+		g->counts.duplicate++;
+	else if (a->verdict == NBFW_STALE)
+		g->counts.stale++;
+	else
+		g->counts.bad++;
+}
+
+SEC("tc") int kernel_in(struct __sk_buff *skb)
+{
+	struct nbfw_token token = { .type = NBFW_TOKEN };
+	struct kernel_group *g = token_read(skb, FRAME, NBFW_FRAME_VERSION, &token);
+	struct nbar_results *r;
+	struct nbfw_action a;
+	struct todo t = { 0 };
+	bool lent;
+
+	if (!g || g->values)
+		return NEXT;
+	r = results_of(g->port);
+	if (!r)
+		return NEXT;
 	bpf_spin_lock(&g->lock);
 	/* By now the index may be that of another group. */
-	lent = g->lent && g->handle == token.handle;
+	lent = g->lent && g->handle == token.handle && !g->values;
 	if (lent) {
 		nbfw_step_token(group_state(g), &g->plan.p, &token, &a);
-		step_note(g, &a, c, &t);
-		if (a.verdict == NBFW_USED)
-			g->counts.received++;
-		else if (a.verdict == NBFW_DUPLICATE)
-			g->counts.duplicate++;
-		else if (a.verdict == NBFW_STALE)
-			g->counts.stale++;
-		else
-			g->counts.bad++;
+		token_note(g, &a, r, &t);
 	}
 	bpf_spin_unlock(&g->lock);
 	if (!lent)
 		return NEXT;
 	if (t.want)
-		want(index, t.want);
+		want(token.handle & 0xffff, t.want);
 	return send_all(skb, g, &t, true);
 }
 
-SEC("tc") int kernel_out(struct __sk_buff *skb)
+/* What start sockets send. */
+static __always_inline bool is_start(struct __sk_buff *skb)
 {
 	void *p = (void *)(long)skb->data;
-	const struct nbfw_event start = { .type = NBFW_EV_START };
-	struct nbar_start post;
-	struct nbar_completion *c;
-	struct kernel_group *g;
-	struct nbfw_action a;
-	struct todo t = { 0 };
-	uint64_t key;
-	uint32_t *port, *index, at;
-	bool lent;
 
-	if (skb->mark != KERNEL_MARK && (p + AT_IP_TO + 4 > (void *)(long)skb->data_end ||
-					 AT(p, AT_PROTOCOL, uint16_t) != bpf_htons(0x0800) ||
-					 AT(p, AT_IP_TO, uint32_t) != bpf_htonl(KERNEL_UDP_TO)))
-		return NEXT;
-	/* Nothing else of a start socket, nor to its address, leaves the host: fragments, packets
-	 * with options, packets to others. It is a post, or it is dropped. */
-	key = bpf_get_socket_cookie(skb);
-	port = bpf_map_lookup_elem(&ports, &key);
-	if (!port || skb->len != FRAME || p + FRAME > (void *)(long)skb->data_end ||
+	return skb->mark == KERNEL_MARK || (p + AT_IP_TO + 4 <= (void *)(long)skb->data_end &&
+					    AT(p, AT_PROTOCOL, uint16_t) == bpf_htons(0x0800) &&
+					    AT(p, AT_IP_TO, uint32_t) == bpf_htonl(KERNEL_UDP_TO));
+}
+
+/* Nothing else of a start socket, nor to its address, leaves the host: fragments, packets with
+ * options, packets to others. It is a post, or it is dropped. */
+static __always_inline struct kernel_group *post_read(struct __sk_buff *skb,
+						      struct nbar_start *post, uint32_t *index)
+{
+	void *p = (void *)(long)skb->data;
+	uint64_t key = bpf_get_socket_cookie(skb);
+	uint32_t *port = bpf_map_lookup_elem(&ports, &key), *at;
+
+	if (!port || skb->len < FRAME || p + FRAME > (void *)(long)skb->data_end ||
 	    AT(p, AT_PROTOCOL, uint16_t) != bpf_htons(0x0800) ||
 	    AT(p, AT_IP_LENGTH, uint8_t) != 0x45 || AT(p, AT_IP_PROTOCOL, uint8_t) != 17 ||
 	    AT(p, AT_IP_TO, uint32_t) != bpf_htonl(KERNEL_UDP_TO) ||
 	    AT(p, AT_UDP_TO, uint16_t) != bpf_htons(KERNEL_UDP_PORT))
-		return TC_ACT_SHOT;
-	__builtin_memcpy(&post, p + AT_POST, sizeof(post));
-	key = (uint64_t)*port << 32 | post.cell;
-	index = bpf_map_lookup_elem(&cells, &key);
-	if (!index) {
+		return NULL;
+	__builtin_memcpy(post, p + AT_POST, sizeof(*post));
+	key = (uint64_t)*port << 32 | post->cell;
+	at = bpf_map_lookup_elem(&cells, &key);
+	if (!at) {
 		ring();
-		return TC_ACT_SHOT;
+		return NULL;
 	}
-	at = *index;
-	g = bpf_map_lookup_elem(&groups, &at);
-	if (!g)
-		return TC_ACT_SHOT;
-	c = completion_of(*port, post.cell);
-	bpf_spin_lock(&g->lock);
+	*index = *at;
+	post->reserved = *port;
+	return bpf_map_lookup_elem(&groups, index);
+}
+
+/* With the lock. */
+static __always_inline bool post_is_lent(const struct kernel_group *g,
+					 const struct nbar_start *post)
+{
+	return g->lent && g->port == post->reserved && g->cell == post->cell;
+}
+
+/* With the lock: what the host posts or asks. True: the barrier starts now. */
+static __always_inline bool post_note(struct kernel_group *g, const struct nbar_start *post,
+				      struct todo *t)
+{
 	struct nbfw_state *s = group_state(g);
-	lent = g->lent && g->port == (uint32_t)(key >> 32) && g->cell == post.cell;
-	if (lent && post.sleeps) {
+
+	if (post->sleeps) {
 		/* The thread looks at the word once more. If the barrier is complete by now, it
 		 * finds it: the word was stored with the lock. */
 		g->sleeper = 1;
-	} else if (lent && post.posted - s->epoch - 1 < NBAR_POSTED_MAX) {
-		g->posted = post.posted;
-		if (post.posted != s->epoch + 1) {
-			t.want = s->running ? 0 : KERNEL_TAKE;
-		} else if (!s->running) {
-			nbfw_step(s, &g->plan.p, &start, &a);
-			step_note(g, &a, c, &t);
-			t.tick = !g->ticking;
-			g->ticking = 1;
-			if (t.tick) {
-				g->tick_epoch = s->epoch;
-				g->tick_step = s->step;
-			}
-		}
+	} else if (post->posted - s->epoch - 1 < NBAR_POSTED_MAX) {
+		g->posted = post->posted;
+		if (post->posted == s->epoch + 1)
+			return !s->running;
+		t->want = s->running ? 0 : KERNEL_TAKE;
+	}
+	return false;
+}
+
+/* With the lock: a barrier has started. */
+static __always_inline void start_note(struct kernel_group *g, const struct nbfw_action *a,
+				       struct nbar_results *r, struct todo *t)
+{
+	const struct nbfw_state *s = group_state(g);
+
+	step_note(g, a, r, t);
+	t->tick = !g->ticking;
+	g->ticking = 1;
+	if (t->tick) {
+		g->tick_epoch = s->epoch;
+		g->tick_step = s->step;
+	}
+}
+
+/* Without the lock: after a post. */
+static __always_inline void post_end(struct __sk_buff *skb, struct kernel_group *g, uint32_t index,
+				     const struct todo *t)
+{
+	if (t->want)
+		want(index, t->want);
+	skb->mark = 0; /* clones come here again */
+	if (t->tick)
+		bpf_timer_start(&g->timer, g->first_ns, 0);
+}
+
+SEC("tc") int kernel_out(struct __sk_buff *skb)
+{
+	const struct nbfw_event start = { .type = NBFW_EV_START };
+	struct nbar_results *r;
+	struct nbar_start post;
+	struct kernel_group *g;
+	struct nbfw_action a;
+	struct todo t = { 0 };
+	uint32_t index;
+	bool lent;
+
+	if (!is_start(skb))
+		return NEXT;
+	g = post_read(skb, &post, &index);
+	if (!g)
+		return TC_ACT_SHOT;
+	r = results_of(post.reserved);
+	if (!r)
+		return TC_ACT_SHOT;
+	bpf_spin_lock(&g->lock);
+	lent = post_is_lent(g, &post) && !g->values && skb->len == FRAME;
+	if (lent && post_note(g, &post, &t)) {
+		nbfw_step(group_state(g), &g->plan.p, &start, &a);
+		start_note(g, &a, r, &t);
 	}
 	bpf_spin_unlock(&g->lock);
 	if (!lent) {
 		ring();
 		return TC_ACT_SHOT;
 	}
-	if (t.want)
-		want(at, t.want);
-	skb->mark = 0; /* clones come here again */
-	if (t.tick)
-		bpf_timer_start(&g->timer, g->first_ns, 0);
+	post_end(skb, g, index, &t);
 	return send_all(skb, g, &t, false);
 }
 
@@ -398,5 +468,7 @@ SEC("tc") int kernel_hand(struct __sk_buff *skb)
 		bpf_timer_start(&g->timer, h->left_ns, 0);
 	return TC_ACT_OK;
 }
+
+#include "values.bpf.h"
 
 char kernel_license[] SEC("license") = "Dual BSD/GPL";

@@ -216,7 +216,7 @@ static void replies_are_checked(void **state)
 	say_port()->head.magic ^= 1;
 	expect_open(-EPROTO, "NIC fake: what answers at /tmp/nbar-reply-");
 	say_port()->head.version = NBAR_ABI_VERSION + 1;
-	expect_open(-EPROTO, "version 3 of the host interface, this program 2");
+	expect_open(-EPROTO, "version 4 of the host interface, this program 3");
 	say_port()->head.op = NBAR_OP_GROUP_OPEN;
 	expect_open(-EPROTO, "makes no sense");
 	say_port()->head.seq = 1; /* the number of the next request */
@@ -235,7 +235,7 @@ static void replies_are_checked(void **state)
 
 	a->length = offsetof(struct nbar_reply, text); /* the head of any version has no less */
 	a->head.version++;
-	expect_open(-EPROTO, "version 3 of the host interface, this program 2");
+	expect_open(-EPROTO, "version 4 of the host interface, this program 3");
 	a = say_port();
 	a->length = ++a->head.length;
 	expect_open(-EPROTO, "makes no sense");
@@ -377,7 +377,7 @@ static void completions_beside_the_page_are_mapped(void **state)
 	assert_true(port->has_start);
 	start = port->start;
 	assert_int_equal(nbar_group_open(port, &attr, &g, &endpoint), 0);
-	assert_ptr_equal(g->completion, &port->completion[5]);
+	assert_ptr_equal(g->completion, &port->results->completion[5]);
 	assert_int_equal(pwrite(a->more[0], &one, sizeof(one), 5 * sizeof(*g->completion)),
 			 sizeof(one));
 	assert_int_equal(g->completion->word, 1);

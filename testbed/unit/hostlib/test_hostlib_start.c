@@ -12,7 +12,8 @@
 #include "nic_end.h"
 #include "nbar_extra.h"
 
-static struct nbar_completion place[NBAR_GROUPS_MAX];
+static struct nbar_results results;
+static struct nbar_completion *const place = results.completion;
 static int start_end; /* the NIC's end of the start socket */
 static struct nbar_group *g;
 static const void *futex; /* of the last call */
@@ -23,7 +24,7 @@ static bool start_is(uint32_t cell, uint32_t posted, uint32_t asks)
 	struct nbar_start s = { .cell = 99 };
 
 	return recv(start_end, &s, sizeof(s), MSG_DONTWAIT) == sizeof(s) && s.cell == cell &&
-	       s.posted == posted && s.sleeps == asks && !s.reserved[0] && !s.reserved[1];
+	       s.posted == posted && s.sleeps == asks && !s.values && !s.reserved;
 }
 
 static bool start_is_empty(void)
@@ -77,8 +78,8 @@ static int begin(void **state)
 
 	set_up(state);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, sv), 0);
-	memset(place, 0, sizeof(place));
-	port.completion = place;
+	memset(&results, 0, sizeof(results));
+	port.results = &results;
 	port.has_start = true;
 	port.start = sv[0];
 	start_end = sv[1];
@@ -131,10 +132,55 @@ static void a_start_that_fails_kicks(void **state)
 	assert_int_equal(r.head.length, sizeof(r.head));
 	/* No kick goes to a NIC that is gone. */
 	port.link.down = NBLIB_GONE;
-	nblib_start(&port, 3, 1, false);
+	nblib_start(g, 1, false);
 	heard_nothing();
 	port.link.down = NBLIB_UP;
 	start_end = dup(STDIN_FILENO);
+}
+
+/* What a post carries follows it; the result lies where the NIC writes it. */
+static void values_follow_a_post(void **state)
+{
+	struct nbar_value v = { .op = NBAR_SUM, .type = NBAR_DOUBLE, .count = 8 }, out;
+	struct {
+		struct nbar_start start;
+		uint8_t value[sizeof(v)];
+	} got;
+	uint32_t ticket;
+
+	g->values = results.value[2];
+	g->value_max = 64;
+	for (int i = 0; i < 8; i++)
+		v.of.f64[i] = 0.5 * i;
+	assert_int_equal(nbar_post_value(g, &v, &ticket), 0);
+	assert_int_equal(recv(start_end, &got, sizeof(got), MSG_DONTWAIT), 20 + 8 + 64);
+	assert_true(got.start.cell == 3 && got.start.posted == 1 && got.start.values == 1);
+	assert_memory_equal(got.value, &v, 8 + 64); /* the head has no epoch, as in a frame */
+	results.value[2][1].value.op |= NBAR_VALUE_RESULT;
+	results.value[2][1].value.of.f64[0] = 7;
+	place[3].word = 1;
+	assert_int_equal(nbar_result(g, ticket, &out), 0);
+	assert_true(out.of.f64[0] == 7 && out.of.f64[7] == 3.5);
+	/* Eight later, the place still has the result: a post without a value sends none. */
+	place[3].word = g->posted = 8;
+	assert_int_equal(nbar_post(g, &ticket), 0);
+	assert_int_equal(recv(start_end, &got, sizeof(got), MSG_DONTWAIT), 20);
+	assert_true(got.start.posted == 9 && got.start.values == 1);
+	/* Nor does one whose place has an older value, or no value: another thread writes there. */
+	results.value[2][2].value = (struct nbar_value){ .op = NBAR_SUM, .type = NBAR_DOUBLE };
+	for (uint32_t i = 0; i < 2; i++) {
+		results.value[2][2].value.epoch = 2 + 8 * i;
+		results.value[2][2].value.count = i ? 1000 : 1;
+		place[3].word = g->posted = 9;
+		assert_int_equal(nbar_post(g, &ticket), 0);
+		assert_int_equal(recv(start_end, &got, sizeof(got), MSG_DONTWAIT), 20);
+	}
+	/* A request for a wake has none. */
+	page.doorbell[3].wake_seq++;
+	nblib_start(g, 10, true);
+	assert_int_equal(recv(start_end, &got, sizeof(got), MSG_DONTWAIT), 20);
+	assert_true(got.start.sleeps == 1 && got.start.values == 1);
+	g->values = NULL;
 }
 
 /* The last process of a team posts the barrier of the group. */
@@ -201,5 +247,5 @@ static void pollers_tell_the_nic(void **state)
 
 #define START(test) UNIT_IN(test, begin, end)
 UNIT_MAIN(NULL, NULL, START(posts_go_to_the_start_socket), START(a_start_that_fails_kicks),
-	  START(the_last_of_a_team_posts), START(sleepers_tell_the_nic),
-	  START(pollers_tell_the_nic))
+	  START(values_follow_a_post), START(the_last_of_a_team_posts),
+	  START(sleepers_tell_the_nic), START(pollers_tell_the_nic))

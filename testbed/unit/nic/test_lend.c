@@ -22,7 +22,7 @@ static struct {
 	bool refuses, keeps; /* keeps: a take fails */
 	uint32_t lends, takes, begun, ended;
 	void (*at_lend)(void); /* what a host does while the wire takes a group */
-	struct nbar_completion *place;
+	struct nbar_results *place;
 } wire;
 
 static struct nbnic_client c;
@@ -65,7 +65,7 @@ static bool wire_take(struct wire_base *base, struct nbnic_group *g, struct wire
 	return !wire.keeps;
 }
 
-static struct nbar_completion *wire_port_begin(struct wire_base *base, uint32_t port)
+static struct nbar_results *wire_port_begin(struct wire_base *base, uint32_t port)
 {
 	wire.begun++;
 	return wire.place;
@@ -142,6 +142,7 @@ static unsigned wire_poll(struct wire_base *base, struct nbnic *nic, uint64_t no
 }
 
 static const struct wire_ops lending_ops = {
+	.values = true,
 	.poll = wire_poll,
 	.transmit = loop_transmit,
 	.lend = wire_lend,
@@ -863,20 +864,67 @@ static void a_traced_nic_lends_nothing(void **state)
 	assert_int_equal(wire.lends, 4);
 }
 
+/* Groups with values, too: the wire learns where the host finds results. A frame that the wire
+ * gives on takes the group back. */
+static void groups_with_values_are_lent(void **state)
+{
+	struct nbar_endpoint endpoint[2];
+
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct nbar_req_group_open req = {
+			.rank = i, .size = 2, .value_max = 8, .alg = "pairwise"
+		};
+
+		assert_int_equal(request(&c, NBAR_OP_GROUP_OPEN, &req, sizeof(req)), 0);
+		endpoint[i] = ((const struct nbar_rep_group_open *)reply_body())->endpoint;
+	}
+	for (uint32_t i = 0; i < 2; i++)
+		connect_to(i, &endpoint[1 - i], 1);
+	passes(3);
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_non_null(lent_at(i)->g);
+		assert_int_equal(lent_at(i)->how.values, 1 + i);
+	}
+	const struct nbnic_group *g = group_at(0);
+	const struct nbfw_token t = { .type = NBFW_TOKEN,
+				      .handle = g->handle,
+				      .cookie = g->cookie,
+				      .src = 1,
+				      .epoch = 1,
+				      .arg = NBAR_RANK_NONE,
+				      .sender = group_at(1)->handle };
+
+	nbnic_receive(&w.device.nic, &w.wire.base.addr, &t, 0);
+	assert_int_equal(wire.takes, 1);
+	assert_false(g->lent);
+	assert_true(nbfw_has_token(g->state, 1, 0));
+	/* A state that does not come back: no answer repeats a value of another barrier. */
+	struct nbfw_values *x = group_at(1)->values;
+
+	x->length[0] = x->length[1] = 16;
+	x->head[0] = x->head[1] = 1;
+	wire.keeps = true;
+	nbnic_lend_wanted(&w.device.nic, group_at(1)->handle & 0xffff, NBNIC_WANT_TAKE, w.now);
+	wire.keeps = false;
+	assert_true(x->length[0] == 0 && x->length[1] == 0 && x->head[0] == 0 && x->head[1] == 0);
+}
+
 /* The completions of a port are where the wire wants them; the futexes stay in the page. */
 static void completions_may_lie_elsewhere(void **state)
 {
-	static struct nbar_completion place[NBAR_GROUPS_MAX];
+	static struct nbar_results results;
+	struct nbar_completion *const place = results.completion;
 	struct nbnic_client other;
 
 	assert_ptr_equal(c.port->completion, c.port->page->completion);
-	memset(place, 0xee, sizeof(place));
-	wire.place = place;
+	memset(&results, 0xee, sizeof(results));
+	wire.place = &results;
 	wire.refuses = true;
 	nbnic_client_end(&c, NBAR_STATUS_CLOSED);
 	assert_int_equal(wire.ended, 1);
 	port_open(&c);
 	assert_ptr_equal(c.port->completion, place);
+	assert_ptr_equal(c.port->value, results.value);
 	pair_open();
 	assert_true(place[1].word == 0 && place[1].nstragglers == 0);
 	c.port->page->doorbell[0].wake_seq++;
@@ -904,4 +952,5 @@ UNIT_MAIN(NULL, NULL, LEND_TEST(a_wire_runs_barriers), LEND_TEST(what_the_wire_c
 	  LEND_TEST(a_lost_state_fails_the_group), LEND_TEST(nothing_wakes_a_nic_that_lends_all),
 	  LEND_TEST(lent_groups_may_end), LEND_TEST(failures_reach_lent_groups),
 	  LEND_TEST(statistics_are_of_now), LEND_TEST(groups_come_back_a_few_at_a_time),
-	  LEND_TEST(a_traced_nic_lends_nothing), LEND_TEST(completions_may_lie_elsewhere))
+	  LEND_TEST(a_traced_nic_lends_nothing), LEND_TEST(groups_with_values_are_lent),
+	  LEND_TEST(completions_may_lie_elsewhere))

@@ -31,6 +31,7 @@ static void begin(const char *alg, uint32_t size, uint32_t rank)
 	memset(&port, 0, sizeof(port));
 	port = (struct nbnic_port){ .page = &page,
 				    .completion = page.completion,
+				    .value = page.value,
 				    .platform = &platform,
 				    .ctx = &port,
 				    .number = TRACE_PORT };

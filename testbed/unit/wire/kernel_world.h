@@ -20,6 +20,7 @@
 #define HANDLE (9u << 16 | INDEX)
 #define COOKIE UINT64_C(0x1122334455667788)
 #define SIZE 8u
+#define VALUES 6u /* where the host finds results */
 #define EPOCH 40u /* completed before a test begins */
 #define RANGE 16u /* of cookies */
 /* Verdicts: TC_ACT_*. */
@@ -43,7 +44,7 @@ static struct kernel_wire *w;
 static struct nbnic_group g;
 static struct nbnic_peer peer[SIZE];
 static uint16_t send_peer[32], recv_peer[32];
-static _Alignas(8) uint8_t plan[2048], state[KERNEL_STATE_SIZE];
+static _Alignas(8) uint8_t plan[2048], state[KERNEL_STATE_SIZE], values[32768];
 static uint8_t packet[2048]; /* goes in; and comes out */
 static size_t length;
 static int other_end; /* a packet socket on the other interface */
@@ -76,13 +77,14 @@ static inline bool lend(bool sleeper, uint64_t left_ns)
 {
 	const struct wire_lend how = { .first_ns = first_ns,
 				       .left_ns = left_ns,
-				       .sleeper = sleeper };
+				       .sleeper = sleeper,
+				       .values = g.values ? VALUES + 1 : 0 };
 
 	return kernel_lend(&w->base, &g, &how);
 }
 
-/* A group of SIZE members, of which this is member `rank`; the programs have it. */
-static inline void group_make(const char *alg, uint32_t rank)
+/* A group of SIZE members, of which this is member `rank`; its barriers may carry values. */
+static inline void group_begin(const char *alg, uint32_t rank, uint32_t value_max)
 {
 	const struct nbar_plan *p = (const struct nbar_plan *)plan;
 	struct nbfw_alg a;
@@ -113,12 +115,24 @@ static inline void group_make(const char *alg, uint32_t rank)
 	for (uint32_t i = 0; i < p->nrecv; i++)
 		recv_peer[i] = (uint16_t)nbfw_plan_recvs(p)[i].src;
 	w->handle[INDEX] = 0; /* a group of another test */
+	if (value_max == 0)
+		return;
+	assert_in_range(nbfw_values_size(p, value_max), 1, sizeof(values));
+	memset(values, 0, sizeof(values));
+	g.values = (struct nbfw_values *)values;
+	nbfw_values_init(g.values, a, p, value_max);
+}
+
+/* The programs have it. */
+static inline void group_make(const char *alg, uint32_t rank)
+{
+	group_begin(alg, rank, 0);
 	assert_true(lend(false, 0));
 }
 
 static inline struct nbar_completion *completion(void)
 {
-	return &w->port[PORT].completion[CELL];
+	return &w->port[PORT].results->completion[CELL];
 }
 
 static inline bool bell_rang(void)
@@ -176,7 +190,7 @@ static inline void frame_put(uint8_t *at, const uint8_t *to, const uint8_t *from
 static inline void token_put(const struct nbfw_token *t)
 {
 	frame_put(packet, w->mac, peer[recv_peer[t->slot % NBFW_FIXED_SLOTS]].addr.byte, t);
-	length = FRAME;
+	length = FRAME + t->value_length;
 	mark = 0;
 }
 
@@ -225,9 +239,11 @@ static inline void post_put(uint32_t posted, uint32_t sleeps)
 						  28,
 						  0,
 						  0 };
-	const struct nbar_start post = {
-		.cell = CELL, .posted = posted, .sleeps = sleeps, .reserved = { 1, 2 }
-	};
+	const struct nbar_start post = { .cell = CELL,
+					 .posted = posted,
+					 .sleeps = sleeps,
+					 .values = g.values != NULL,
+					 .reserved = 2 };
 
 	memcpy(packet, headers, sizeof(headers));
 	memcpy(packet + AT_POST, &post, sizeof(post));
@@ -259,7 +275,7 @@ static inline uint32_t run_out(void)
 	while (first % 4096 + RANGE >= 4096);
 	for (uint64_t c = first; c < first + RANGE; c++)
 		assert_int_equal(bpf_map_update_elem(w->ports, &c, &port, 0), 0);
-	verdict = run("kernel_out");
+	verdict = run(g.values ? "kernel_out_value" : "kernel_out");
 	for (uint64_t c = first; c < first + RANGE; c++)
 		bpf_map_delete_elem(w->ports, &c);
 	return verdict;
@@ -282,29 +298,32 @@ static inline bool soon(bool (*f)(void))
 /* The sends of this action, and no others, have left: the last is the packet in hand. */
 static inline void sends_are(const struct nbfw_action *a, uint32_t verdict, uint32_t last)
 {
-	uint8_t wanted[FRAME], frame[2048];
+	uint8_t wanted[2048], frame[2048];
+	size_t size = FRAME;
 
 	for (uint32_t i = a->send_first; i < a->send_end; i++) {
 		const struct nbnic_peer *to = &peer[send_peer[i]];
-		const struct nbfw_token t = { .type = NBFW_TOKEN,
-					      .handle = to->handle,
-					      .cookie = to->cookie,
-					      .src = g.rank,
-					      .epoch = a->send_epoch,
-					      .slot = nbfw_plan_sends(g.plan)[i].slot,
-					      .arg = NBAR_RANK_NONE,
-					      .sender = HANDLE };
+		struct nbfw_token t = { .type = NBFW_TOKEN,
+					.handle = to->handle,
+					.cookie = to->cookie,
+					.src = g.rank,
+					.epoch = a->send_epoch,
+					.slot = nbfw_plan_sends(g.plan)[i].slot,
+					.arg = NBAR_RANK_NONE,
+					.sender = HANDLE };
 
+		if (g.values)
+			nbfw_values_at(g.values, in_kernel().send[i].step, &t);
+		size = FRAME + t.value_length;
 		frame_put(wanted, to->addr.byte, w->mac, &t);
 		if (i + 1 < a->send_end)
-			assert_true(recv(other_end, frame, sizeof(frame), 0) == FRAME);
+			assert_true(recv(other_end, frame, sizeof(frame), 0) == (ssize_t)size);
 		else
-			memcpy(frame, packet, FRAME);
-		assert_memory_equal(frame, wanted, FRAME);
+			memcpy(frame, packet, size);
+		assert_memory_equal(frame, wanted, size);
 	}
 	assert_false(left(frame));
 	assert_int_equal(verdict, a->send_end > a->send_first ? last : DROP);
-	assert_int_equal(length, FRAME);
 }
 
 /* The programs have the state that the engine of this process has. */
@@ -323,9 +342,13 @@ static inline void token_comes(const struct nbfw_token *t, enum nbfw_verdict ver
 	struct nbfw_action a;
 
 	token_put(t);
+	if (g.values)
+		assert_int_equal(nbfw_values_take(g.values, s_now(), g.plan, t), NBFW_VALUE_FITS);
 	nbfw_step_token(s_now(), g.plan, t, &a);
+	if (g.values && a.timer != NBFW_KEEP)
+		nbfw_values_advance(g.values, s_now(), g.plan);
 	assert_int_equal(a.verdict, verdict);
-	sends_are(&a, run("kernel_in"), REDIRECT);
+	sends_are(&a, run(g.values ? "kernel_in_value" : "kernel_in"), REDIRECT);
 	state_is_same();
 	after = in_kernel().counts;
 	assert_int_equal(after.received - before.received, verdict == NBFW_USED);

@@ -104,6 +104,7 @@ static int page_begin(void **state)
 	memset(&port, 0, sizeof(port));
 	port.page = &shared->page;
 	port.completion = shared->page.completion;
+	port.value = shared->page.value;
 	port.platform = &platform;
 	return nbnic_init(&nic, &ops, NULL, WIRE_KIND_TEST, &addr, &config);
 }
