@@ -15,22 +15,32 @@ _Static_assert(NBMPI_TIMED_MOST >= NBMPI_PAYS, "as many barriers by NICs as by t
 
 void nbmpi_judge_note(struct nbmpi_judge *j, enum nbmpi_way way, double seconds)
 {
-	double *took = j->took[way];
-	uint32_t i = j->n[way];
+	if (j->n[way] < NBMPI_TIMED_MOST)
+		j->took[way][j->n[way]++] = seconds;
+	else if (way == NBMPI_WAY_MPI)
+		j->took[way][j->oldest++ % NBMPI_TIMED_MOST] = seconds;
+}
 
-	if (i == NBMPI_TIMED_MOST)
-		return;
-	for (; i > 0 && took[i - 1] > seconds; i--)
-		took[i] = took[i - 1];
-	took[i] = seconds;
-	j->n[way]++;
+/* The time that i others of a rank are below. */
+static double judge_ranked(const struct nbmpi_judge *j, enum nbmpi_way way, uint32_t i)
+{
+	double took[NBMPI_TIMED_MOST] = { 0 };
+
+	for (uint32_t n = 0; n < j->n[way]; n++) {
+		uint32_t at = n;
+
+		for (; at > 0 && took[at - 1] > j->took[way][n]; at--)
+			took[at] = took[at - 1];
+		took[at] = j->took[way][n];
+	}
+	return took[i];
 }
 
 double nbmpi_judge_figure(const struct nbmpi_judge *j, enum nbmpi_way way, uint32_t size)
 {
 	if (j->n[way] == 0)
 		return 0;
-	return j->took[way][(j->n[way] - 1) / size];
+	return judge_ranked(j, way, (j->n[way] - 1) / size);
 }
 
 bool nbmpi_judge_is_due(const struct nbmpi_judge *j)
@@ -86,7 +96,7 @@ bool nbmpi_judge_take(const struct nbmpi_comm *c, const struct nbmpi_sum *sum, c
 int nbmpi_judge_pays(struct nbmpi_comm *c, bool *pays)
 {
 	/* The median, and 0 before the first: those that were interrupted do not count. */
-	double seconds = c->judge.took[NBMPI_WAY_MPI][c->judge.n[NBMPI_WAY_MPI] / 2];
+	double seconds = judge_ranked(&c->judge, NBMPI_WAY_MPI, c->judge.n[NBMPI_WAY_MPI] / 2);
 	struct nbmpi_sum sum = { .least = ns_of(c->calls * seconds) };
 	int rc;
 

@@ -3,9 +3,10 @@
  * judge.h - does a set-up pay, and are the offloaded barriers of a communicator as fast as those of
  * the MPI?
  *
- * Each rank times the barriers that the MPI runs before the set-up, a few by NICs within it, and as
- * many offloaded ones after it: barriers of the program, with its pauses and its load. Pure: the
- * caller reads the clock, and combines the figures of all ranks.
+ * Each rank times the last barriers that the MPI runs before the set-up (in the first ones, a
+ * program and its MPI also start), a few by NICs within it, and as many offloaded ones after it:
+ * barriers of the program, with its pauses and its load. Pure: the caller reads the clock, and
+ * combines the figures of all ranks.
  */
 #ifndef NBMPI_JUDGE_H
 #define NBMPI_JUDGE_H
@@ -28,7 +29,8 @@ enum nbmpi_way { NBMPI_WAY_MPI, NBMPI_WAY_NBAR, NBMPI_WAYS };
 /* The timed barriers of a rank. All ranks have the same numbers of them. */
 struct nbmpi_judge {
 	uint32_t n[NBMPI_WAYS];
-	double took[NBMPI_WAYS][NBMPI_TIMED_MOST]; /* s, in ascending order */
+	double took[NBMPI_WAYS][NBMPI_TIMED_MOST]; /* s; by the MPI: the latest */
+	uint32_t oldest;                           /* of these, modulo NBMPI_TIMED_MOST */
 	bool closed;                               /* there is a verdict, or nobody asks for one */
 };
 
