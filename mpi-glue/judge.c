@@ -21,7 +21,7 @@ void nbmpi_judge_note(struct nbmpi_judge *j, enum nbmpi_way way, double seconds)
 		j->took[way][j->oldest++ % NBMPI_TIMED_MOST] = seconds;
 }
 
-/* The time that i others of a rank are below. */
+/* The time at place i, from 0, of the times in ascending order. */
 static double judge_ranked(const struct nbmpi_judge *j, enum nbmpi_way way, uint32_t i)
 {
 	double took[NBMPI_TIMED_MOST] = { 0 };

@@ -48,7 +48,7 @@ struct nbfw_fixed_plan {
 		*(volatile __typeof__(place) *)&(place) = (__typeof__(place))(v); \
 		(v) = *(volatile __typeof__(place) *)&(place);                    \
 	} while (0)
-/* The same, without a place: what it knows of v is then what it knows of `any`. */
+/* The same without a place: the verifier then knows of v only what it knows of `any`. */
 #define NBFW_BLUR(v, any) __asm__ volatile("%0 ^= %1\n%0 ^= %1" : "+r"(v) : "r"(any))
 /* The compiler reads memory again, of which the verifier knows nothing. */
 #define NBFW_FORGET_ALL() __asm__ volatile("" : : : "memory")
@@ -87,7 +87,7 @@ union __attribute__((may_alias)) nbfw_word {
 	uint32_t u32;
 	uint64_t u64;
 };
-#define NBFW_HAS_PAIRS 0 /* of values: numbers alone, ... */
+#define NBFW_HAS_PAIRS 0 /* the programs fold numbers, not pairs */
 #define NBFW_STEP_SLOTS(st) NBFW_FIXED_STEP_SLOTS
 #define NBFW_KEEPS 1 /* each token's value goes to its slot: so one place folds */
 #else

@@ -14,7 +14,7 @@ struct kind {
 };
 
 #ifdef __bpf__
-#define VALUE_CALL /* programs.bpf.c says what is inline */
+#define VALUE_CALL /* programs.bpf.c makes all functions inline */
 #else
 #define VALUE_CALL __attribute__((noinline))
 #endif

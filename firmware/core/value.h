@@ -113,7 +113,7 @@ static inline struct nbfw_value *nbfw_values_next(const struct nbfw_values *x,
 #endif
 }
 
-/* Copies what is known of the values, but the values themselves. All sends of `from` have left. */
+/* Copies the state of the values, without the values. No send of `from` waits. */
 static inline void nbfw_values_heads(struct nbfw_values *to, const struct nbfw_values *from)
 {
 	__builtin_memcpy(to->head, from->head, sizeof(to->head));

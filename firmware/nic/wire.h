@@ -111,7 +111,7 @@ struct wire_ops {
 	 * ended. */
 	struct nbar_results *(*port_begin)(struct wire_base *w, uint32_t port);
 	void (*port_end)(struct wire_base *w, uint32_t port);
-	/* Control thread: the descriptors that a host of the port needs: of the completions, and of
+	/* Control thread: the descriptors that a host of the port needs: of the results, and of
 	 * a socket that takes posts. False: none. */
 	bool (*port_fds)(const struct wire_base *w, uint32_t port, int fd[2]);
 	/* In a child of fork(), where nobody uses the wire: closes the descriptors of the wire, and

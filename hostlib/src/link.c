@@ -96,13 +96,13 @@ void nblib_start(const struct nbar_group *g, uint32_t posted, bool sleeps)
 	struct {
 		struct nbar_start start;
 		uint8_t value[sizeof(struct nbar_value)];
-	} message = { .start = { .cell = g->cell,
-				 .posted = posted,
-				 .sleeps = sleeps,
-				 .values = g->values != NULL } };
+	} message;
 	const struct nbar_port *port = g->port;
 	size_t size = sizeof(message.start);
 
+	message.start = (struct nbar_start){
+		.cell = g->cell, .posted = posted, .sleeps = sleeps, .values = g->values != NULL
+	};
 	if (g->values && !sleeps)
 		size += nblib_value_posted(g, posted, message.value);
 	/* The NIC also looks at the doorbell now and then. */

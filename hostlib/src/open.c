@@ -115,9 +115,9 @@ static int map_page(struct nbar_port *port, uint32_t page_size, int fd)
 			  nic, version, NBAR_ABI_VERSION, nblib_link_server(&port->link));
 }
 
-/* Maps the completions that a NIC in the kernel's network path has beside the page. They are a map
+/* Maps the results that a NIC in the kernel's network path has beside the page. They are a map
  * of the kernel, which cannot shrink, unlike any file that another process could pass. */
-static int map_completions(struct nbar_port *port, int fd, int start)
+static int map_results(struct nbar_port *port, int fd, int start)
 {
 	static const char wanted[] = "anon_inode:bpf-map";
 	char path[32], is[sizeof(wanted)];
@@ -168,7 +168,7 @@ static int port_begin(const char *nic, enum nbar_op op, void *request, size_t si
 		memcpy(port->link.nic, reply.nic, sizeof(reply.nic) - 1);
 		err = map_page(port, reply.page_size, fd[0]);
 		if (err == 0) {
-			err = map_completions(port, fd[1], fd[2]);
+			err = map_results(port, fd[1], fd[2]);
 			if (err)
 				munmap(port->page, sizeof(*port->page));
 		}

@@ -467,7 +467,7 @@ static bool values_fit(const struct kernel_wire *w, const struct nbnic_group *g,
 	return true;
 }
 
-/* Copies what is kept of the values. Places have one size in the group, another in the kernel. */
+/* Copies values and their state between a group and the kernel, whose places have another size. */
 static void values_move(const struct nbnic_group *g, struct nbfw_values *theirs, bool lend)
 {
 	struct nbfw_values *x = g->values;

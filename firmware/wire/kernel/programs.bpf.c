@@ -336,7 +336,7 @@ static __always_inline struct kernel_group *post_read(struct __sk_buff *skb,
 		return NULL;
 	}
 	*index = *at;
-	post->reserved = *port;
+	post->reserved = *port; /* from here on: the port */
 	return bpf_map_lookup_elem(&groups, index);
 }
 
