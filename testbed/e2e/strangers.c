@@ -23,6 +23,8 @@
 #define STRANGER 65534u
 #define FILES 120 /* limit of the daemon's descriptors */
 #define CROWD 200
+#define TURN_TRIES 5
+#define FEW 4 /* requests */
 
 static char run_dir[] = "/tmp/nbar-strangers-XXXXXX";
 static struct raw taken[CROWD];
@@ -150,8 +152,9 @@ static void idle_clients_of_one_user(pid_t pid)
 }
 
 /* Requests of two users wait while the daemon is stopped. The numbers of the ports that the users
- * get show in which order the daemon served the requests. */
-static void turns_of_users(pid_t pid)
+ * get show in which order the daemon served the requests. Returns the number of requests of the
+ * crowd that were served before the one of the other user; UINT32_MAX after an error. */
+static uint32_t served_before(pid_t pid)
 {
 	const struct {
 		struct nbar_request head;
@@ -164,8 +167,6 @@ static void turns_of_users(pid_t pid)
 	struct raw mine;
 	uint32_t port = UINT32_MAX;
 	int n = 0;
-
-	files_of(pid, 4096);
 	bool ready = dial_as(&mine, 0, "n1") && ask_stat(&mine) == 0;
 
 	while (n < CROWD && dial_as(&taken[n], STRANGER, "n1") && ask_stat(&taken[n]) == 0)
@@ -176,13 +177,29 @@ static void turns_of_users(pid_t pid)
 		ready &= raw_say(&taken[i], &ask, sizeof(ask)) == 0;
 	ready &= raw_say(&mine, &ask, sizeof(ask)) == 0;
 	kill(pid, SIGCONT);
-	ready &= raw_hear(&mine) == 0;
-	memcpy(&port, mine.reply.body, sizeof(port));
-	ok(ready && n == CROWD && port < 4,
-	   "%d requests of one user wait; another user is served after %u of them", n, port);
+	ready &= raw_hear(&mine) == 0 && n == CROWD;
+	if (ready)
+		memcpy(&port, mine.reply.body, sizeof(port));
 	raw_close(&mine);
 	close_all(n);
-	ok(no_ports("n1"), "all ports are given back");
+	return port;
+}
+
+/* The daemon serves each user in turn, as soon as the thread of the user has a processor. Other
+ * processes may delay the thread, so the test tries again. */
+static void turns_of_users(pid_t pid)
+{
+	uint32_t before = CROWD;
+	bool given_back = true;
+
+	files_of(pid, 4096);
+	for (int i = 0; i < TURN_TRIES && before >= FEW && before <= CROWD && given_back; i++) {
+		before = served_before(pid);
+		given_back = no_ports("n1");
+	}
+	ok(before < FEW, "%d requests of one user wait; another user is served after %u of them",
+	   CROWD, before);
+	ok(given_back, "all ports are given back");
 }
 
 /* True if the line `key` of this status file has this value. */
