@@ -181,6 +181,7 @@ static const struct nbmpi_ops ops = {
 	.sum = mpi_sum,
 	.exchange = mpi_exchange,
 	.progress = pmpi_progress,
+	.receive = pmpi_progress,
 	.error = error_code,
 };
 

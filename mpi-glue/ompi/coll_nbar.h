@@ -4,7 +4,8 @@
  *
  * coll_nbar_component.c: parameters, start and end. coll_nbar_module.c: communicators, their
  * barriers and allreduces. coll_nbar_request.c: requests of nonblocking ones. coll_nbar_last.c:
- * which ranks a communicator has waited for. Only the code behind comm.h knows NICs.
+ * which ranks a communicator has waited for. coll_nbar_look.c: how a program looks for messages
+ * after a barrier. Only the code behind comm.h knows NICs.
  */
 #ifndef COLL_NBAR_H
 #define COLL_NBAR_H
@@ -61,6 +62,15 @@ struct nbmpi_comm *coll_nbar_comm_find(ompi_communicator_t *comm);
 
 /* Registers the performance variables that belong to a communicator. */
 void coll_nbar_last_register(void);
+
+/* --- coll_nbar_look.c ---------------------------------------------------------------------- */
+
+/* Lets Open MPI receive what was sent before a barrier that has ended, at the latest when the
+ * program looks for a message. */
+void coll_nbar_receive(void);
+
+/* Called before the component is unloaded. */
+void coll_nbar_look_stop(void);
 
 /* --- coll_nbar_request.c ------------------------------------------------------------------- */
 

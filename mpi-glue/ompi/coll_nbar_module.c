@@ -260,6 +260,7 @@ static const struct nbmpi_ops ops = {
 	.sum = coll_sum,
 	.exchange = coll_exchange,
 	.progress = progress,
+	.receive = coll_nbar_receive,
 	.revoked = revoked,
 	.error = module_error_code,
 };
@@ -277,6 +278,7 @@ void coll_nbar_start(const struct nbmpi_config *config)
 
 void coll_nbar_stop(void)
 {
+	coll_nbar_look_stop();
 	coll_nbar_request_stop();
 	nbmpi_stop();
 	free(job.seen);

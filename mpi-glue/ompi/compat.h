@@ -36,12 +36,17 @@
 #if OMPI_MAJOR_VERSION >= 5
 #include "ompi/runtime/ompi_rte.h"
 #include "opal/mca/pmix/pmix-internal.h"
+/* True: several threads may call MPI. */
+#define COLL_NBAR_THREADS opal_using_threads()
 #define COLL_NBAR_GLOBAL PMIX_GLOBAL
 /* The type of a failed request: Open MPI calls the error handler of its communicator. */
 #define COLL_NBAR_FAILED OMPI_REQUEST_COLL
 #else
 #include "ompi/mca/rte/rte.h"
+#include "ompi/runtime/mpiruntime.h"
 #include "opal/mca/pmix/pmix.h"
+/* opal_using_threads() holds with MPI_THREAD_FUNNELED, too. */
+#define COLL_NBAR_THREADS ompi_mpi_thread_multiple
 #define COLL_NBAR_GLOBAL OPAL_PMIX_GLOBAL
 /* For all types but this one, 4.1 calls the handler of MPI_COMM_WORLD, which ends the program. */
 #define COLL_NBAR_FAILED OMPI_REQUEST_PML

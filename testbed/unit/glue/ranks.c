@@ -344,6 +344,7 @@ static _Noreturn void rank_main(uint32_t me, void (*body)(void), int said)
 		.sum = sum,
 		.exchange = exchange_in_set_up,
 		.progress = progress,
+		.receive = progress,
 		.revoked = revoked,
 		.error = error,
 	};

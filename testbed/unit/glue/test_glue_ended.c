@@ -242,7 +242,7 @@ static void late(void)
 {
 	struct nbmpi_ops ops = *nbmpi_self.start.ops;
 
-	ops.progress = progress_takes_time;
+	ops.progress = ops.receive = progress_takes_time;
 	nbmpi_self.start.ops = &ops;
 	one_is_late();
 }

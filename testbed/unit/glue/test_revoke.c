@@ -36,8 +36,10 @@ static int error(const char *text)
 	return ENDED;
 }
 
-static const struct nbmpi_ops ops = { .revoked = revoked, .progress = progress, .error = error };
-static const struct nbmpi_ops ops_without = { .progress = progress };
+static const struct nbmpi_ops ops = {
+	.revoked = revoked, .progress = progress, .receive = progress, .error = error
+};
+static const struct nbmpi_ops ops_without = { .progress = progress, .receive = progress };
 
 /* Rank 0 of two. It never looks whether the process of rank 1 is alive. */
 static struct nbmpi_comm *two_ranks(const struct nbmpi_ops *with)
