@@ -147,6 +147,8 @@ static int host_post(const struct bench_host *h, struct bench_member *m)
 {
 	struct nbar_value *v = &m->value;
 
+	if (h->opt->value && m->hostbar)
+		return hostbar_post_sum(m->hostbar, m->rank, &m->ticket);
 	if (!h->opt->value)
 		return m->group ? nbar_post(m->group, &m->ticket)
 				: hostbar_post(m->hostbar, &m->ticket);
@@ -163,7 +165,11 @@ static int host_test(const struct bench_host *h, struct bench_member *m)
 {
 	int rc = m->group ? nbar_test(m->group, m->ticket) : hostbar_test(m->hostbar, m->ticket);
 
-	if (rc == 1 && h->opt->value && nbar_result(m->group, m->ticket, &m->value) != 0)
+	if (rc != 1 || !h->opt->value)
+		return rc;
+	if (m->hostbar)
+		m->value.of.f64[0] = hostbar_sum(m->hostbar);
+	else if (nbar_result(m->group, m->ticket, &m->value) != 0)
 		return -EINVAL;
 	return rc;
 }

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "hostbar.h"
 #include "option.h"
 #include "nbar_tune.h"
 
@@ -51,7 +52,7 @@ void bench_usage(FILE *to)
 	fputs("  -i, --iterations N  barriers that a run measures (10000)\n"
 	      "  --launches N        runs of each configuration; medians are shown (1)\n"
 	      "  --value BYTES       barriers carry values: sums of doubles, 8 to 256 bytes\n"
-	      "                      (without; not where host)\n"
+	      "                      (without; host: 8)\n"
 	      "  -f, --full          more columns\n",
 	      to);
 	bench_usage_common(to);
@@ -284,8 +285,10 @@ static int opt_check_together(const struct bench_options *opt, const struct read
 	if (opt->keys && !wants_in_process(opt))
 		return tool_usage("--host-keys: these keys need --where host-WIRE (nbar bench); "
 				  "give keys of a daemon's NICs with --wire WIRE,KEYS");
-	if (opt->value && bench_wants(opt, BENCH_HOST))
-		return tool_usage("--value: only NICs carry values; leave host out of --where");
+	if (opt->value > HOSTBAR_VALUE && bench_wants(opt, BENCH_HOST))
+		return tool_usage("--value: the host-based barrier carries %u bytes; leave host "
+				  "out of --where",
+				  HOSTBAR_VALUE);
 	if (opt->nnic && given->daemon)
 		return tool_usage("--nic attaches to running NICs: --wire, --idle, --cpu and "
 				  "--nicd are for a daemon that bench starts");
@@ -336,7 +339,7 @@ int bench_options_parse(int argc, char **argv, struct bench_options *opt,
 
 	merge_options(all, sizeof(all) / sizeof(all[0]), more);
 	r = option_all(argc, argv, 1, ":i:x:fh", all, opt_read_option, &reading, help);
-	if (opt->value && !reading.where)
+	if (opt->value > HOSTBAR_VALUE && !reading.where)
 		opt->nwhere = 1; /* nic */
 	if (opt->value && !reading.alg)
 		strcpy(opt->alg[0], ALGS_VALUE);

@@ -2,9 +2,10 @@
 /*
  * hostbar.c - see hostbar.h: a NIC of firmware/nic whose wire is the signal service of another NIC.
  *
- * A message has five words: epoch, slot, arg, info and type. The address of a member is its rank.
- * Messages have no handle and no cookie: the signal service has already found the member, so the
- * receiver fills in its own handle and cookie.
+ * A message has five words: epoch, slot and type, arg, info, and a half of a value. The other half
+ * of a TOKEN's value has the place of arg, of which a TOKEN makes no use. The address of a member
+ * is its rank. Messages have no handle and no cookie: the signal service has already found the
+ * member, so the receiver fills in its own handle and cookie.
  *
  * The clock of this NIC stands still while messages arrive, so a message needs no clock read. A
  * timer's interval begins with the first clock read after the event that armed the timer.
@@ -23,7 +24,10 @@
 /* Polls without a message between two looks at the clock. */
 #define POLLS_PER_CLOCK 32u
 
-#define WORD_TYPE 4
+#define TYPE_SHIFT 16 /* above the slot */
+#define HAS_VALUE (UINT32_C(1) << 31)
+_Static_assert(NBAR_SLOTS_MAX <= UINT32_C(1) << TYPE_SHIFT, "a slot has its bits");
+#define SUM_BYTES (NBFW_VALUE_HEAD + HOSTBAR_VALUE)
 
 struct hostbar {
 	struct nbar_port *port;
@@ -37,16 +41,23 @@ struct hostbar {
 	uint64_t now;    /* of the NIC's clock */
 	uint64_t looked; /* tool_now_ns of the last look */
 	char error[160];
+	double own, sum;        /* of the last barrier posted, and completed */
 	struct nbnic_addr from; /* of the message being taken */
 	struct nbnic nic;
 };
 
-static bool transmit(void *ctx, const struct nbnic_addr *to, const struct nbfw_token *t)
+static bool hostbar_transmit(void *ctx, const struct nbnic_addr *to, const struct nbfw_token *t)
 {
 	struct hostbar *hb = ctx;
-	uint32_t word[NBAR_SIGNAL_WORDS] = { t->epoch, t->slot, t->arg, t->info, t->type };
+	uint32_t word[NBAR_SIGNAL_WORDS] = { t->epoch, t->slot | (uint32_t)t->type << TYPE_SHIFT,
+					     t->arg, t->info };
 	uint32_t rank;
 
+	if (t->value_length) {
+		word[1] |= HAS_VALUE;
+		memcpy(&word[2], t->value->byte, sizeof(word[2]));
+		memcpy(&word[4], t->value->byte + sizeof(word[2]), sizeof(word[4]));
+	}
 	memcpy(&rank, to->byte, sizeof(rank));
 	return nbar_signal_send(hb->group, rank - (rank > hb->member->rank), word) != -EAGAIN;
 }
@@ -79,26 +90,65 @@ static void release(void *ctx, struct nbnic_group *block)
 	free(block);
 }
 
+/* Makes a value, in SUM_BYTES. */
+static void make_sum(struct nbfw_value *out, const void *of)
+{
+	static const uint8_t head[NBFW_VALUE_HEAD] = { NBAR_SUM, NBAR_DOUBLE, 1 };
+
+	memcpy(out, head, sizeof(head));
+	memcpy(out->byte, of, HOSTBAR_VALUE);
+}
+
+static int operand(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch, struct nbfw_value *out,
+		   uint32_t most)
+{
+	const struct hostbar *hb = ctx;
+
+	(void)port, (void)cell, (void)epoch, (void)most;
+	make_sum(out, &hb->own);
+	return sizeof(hb->own);
+}
+
+static void hostbar_result(void *ctx, uint32_t port, uint32_t cell, uint32_t epoch,
+			   const struct nbfw_value *v, uint32_t length)
+{
+	struct hostbar *hb = ctx;
+
+	(void)port, (void)cell, (void)epoch, (void)length;
+	memcpy(&hb->sum, v->byte, sizeof(hb->sum));
+}
+
 /* No `deliver`: there is no group for raw messages. */
 static const struct nbnic_ops ops = {
-	.transmit = transmit, .complete = complete, .stragglers = stragglers, .release = release
+	.transmit = hostbar_transmit,
+	.complete = complete,
+	.stragglers = stragglers,
+	.release = release,
+	.operand = operand,
+	.result = hostbar_result,
 };
 
 static void hostbar_take(struct hostbar *hb, const struct nbar_signal_in *in)
 {
-	const struct nbfw_token t = {
-		.type = (uint8_t)in->word[WORD_TYPE],
+	struct nbfw_value value;
+	struct nbfw_token t = {
+		.type = (uint8_t)(in->word[1] >> TYPE_SHIFT),
 		.handle = hb->member->handle,
 		.cookie = hb->member->cookie,
 		.src = in->src,
 		.epoch = in->word[0],
-		.slot = in->word[1],
+		.slot = in->word[1] & ((UINT32_C(1) << TYPE_SHIFT) - 1),
 		.arg = in->word[2],
 		.info = in->word[3],
 		.sender = hb->member->handle,
 		.reply_cookie = hb->member->cookie,
 	};
 
+	if (in->word[1] & HAS_VALUE) {
+		make_sum(&value, (const uint32_t[]){ in->word[2], in->word[4] });
+		t.value = &value;
+		t.value_length = SUM_BYTES;
+	}
 	hb->moved |= t.type == NBFW_TOKEN;
 	memcpy(hb->from.byte, &in->src, sizeof(in->src));
 	nbnic_receive(&hb->nic, &hb->from, &t, hb->now);
@@ -166,9 +216,9 @@ int hostbar_post(struct hostbar *hb, uint32_t *ticket)
 	}
 	if (hb->status != NBAR_STATUS_OK)
 		return hostbar_fail(hb);
-	if (g->posted - hb->completed >= NBAR_POSTED_MAX) {
+	if (g->posted - hb->completed >= (g->values ? 1 : NBAR_POSTED_MAX)) {
 		snprintf(hb->error, sizeof(hb->error), "%u barriers are under way",
-			 NBAR_POSTED_MAX);
+			 g->posted - hb->completed);
 		return -EAGAIN;
 	}
 	hb->moved = true;
@@ -176,6 +226,19 @@ int hostbar_post(struct hostbar *hb, uint32_t *ticket)
 	if (ticket)
 		*ticket = g->posted;
 	return 0;
+}
+
+int hostbar_post_sum(struct hostbar *hb, double own, uint32_t *ticket)
+{
+	/* Not while the NIC may read it. */
+	if (hb->member->posted == hb->completed)
+		hb->own = own;
+	return hostbar_post(hb, ticket);
+}
+
+double hostbar_sum(const struct hostbar *hb)
+{
+	return hb->sum;
 }
 
 int hostbar_test(struct hostbar *hb, uint32_t ticket)
@@ -213,7 +276,10 @@ static int32_t plan_length(struct nbfw_alg alg, const struct nbar_group_attr *at
 /* Makes the member and opens it at its NIC. */
 static int hostbar_open_member(struct hostbar *hb, const struct nbar_group_attr *attr)
 {
-	struct nbnic_open arg = { .rank = attr->rank, .size = attr->size, .tag = attr->tag };
+	struct nbnic_open arg = { .rank = attr->rank,
+				  .size = attr->size,
+				  .tag = attr->tag,
+				  .value_max = attr->value_max };
 	const struct nbar_plan *plan = attr->plan;
 	struct nbar_plan *made = NULL;
 	int32_t length;
@@ -222,6 +288,10 @@ static int hostbar_open_member(struct hostbar *hb, const struct nbar_group_attr 
 
 	arg.alg = attr->alg ? attr->alg : NBFW_ALG_AUTO;
 	r = nbfw_alg_parse(arg.alg, &arg.kind);
+	if (!r && arg.value_max && nbfw_alg_find(arg.alg) == NBFW_ALG_END) /* as NICs choose */
+		arg.kind = (struct nbfw_alg){ NBFW_ALG_PAIRWISE, 0 };
+	if (!r && arg.value_max && (arg.value_max != HOSTBAR_VALUE || !nbfw_value_plans(arg.kind)))
+		r = -EINVAL;
 	length = r ? r : plan_length(arg.kind, attr);
 	if (length < 0)
 		return length;
@@ -232,7 +302,7 @@ static int hostbar_open_member(struct hostbar *hb, const struct nbar_group_attr 
 		nbfw_plan_generate(arg.kind, attr->size, attr->rank, made, (size_t)length);
 	}
 	arg.plan = plan;
-	block = calloc(1, nbnic_group_size(plan, attr->size));
+	block = calloc(1, nbnic_group_size_values(plan, attr->size, arg.value_max));
 	r = -ENOMEM;
 	if (block) {
 		hb->member = nbnic_group_build(&arg, block);
@@ -265,6 +335,7 @@ int hostbar_open(struct nbar_port *port, const struct nbar_group_attr *attr,
 	if (!r)
 		r = hostbar_open_member(hb, attr);
 	signal.alg = NBFW_ALG_SIGNAL_NAME;
+	signal.value_max = 0;
 	signal.plan = NULL;
 	signal.plan_length = 0;
 	if (!r)

@@ -22,13 +22,17 @@ struct member {
 	uint32_t left;   /* last barrier left */
 };
 
+static uint32_t value_max; /* of the groups that open_all opens */
+
 static void open_all(struct member *m, uint32_t n, const char *alg,
 		     const struct nbnic_config *config)
 {
 	struct nbar_endpoint endpoint[SIZE_MAX_HERE];
 
 	for (uint32_t i = 0; i < n; i++) {
-		const struct nbar_group_attr attr = { .rank = i, .size = n, .alg = alg };
+		const struct nbar_group_attr attr = {
+			.rank = i, .size = n, .alg = alg, .value_max = value_max
+		};
 		const char *name[] = { "n0", "n1", "n2" };
 
 		m[i] = (struct member){ 0 };
@@ -51,6 +55,29 @@ static void close_all(struct member *m, uint32_t n)
 static void enter(struct member *m)
 {
 	assert_int_equal(hostbar_post(m->hb, &m->ticket), 0);
+}
+
+/* One barrier with values. A second one may not begin before it ends. */
+static void run_sum(struct member *m, uint32_t n, uint32_t barrier)
+{
+	uint32_t done = 0, refused;
+
+	for (uint32_t i = 0; i < n; i++)
+		assert_int_equal(hostbar_post_sum(m[i].hb, barrier + i / 64.0, &m[i].ticket), 0);
+	if (n > 1)
+		assert_int_equal(hostbar_post_sum(m->hb, 1e9, &refused), -EAGAIN);
+	while (done < n) {
+		done = 0;
+		for (uint32_t i = 0; i < n; i++) {
+			int rc = hostbar_test(m[i].hb, m[i].ticket);
+
+			assert_in_range(rc, 0, 1);
+			done += rc == 1;
+		}
+		sched_yield();
+	}
+	for (uint32_t i = 0; i < n; i++)
+		assert_true(hostbar_sum(m[i].hb) == n * barrier + n * (n - 1) / 128.0);
 }
 
 /* Drives all members in random order until each has left barrier `count`. No member may be ahead.
@@ -111,6 +138,45 @@ static void barriers_despite_loss(void **state)
 		inproc_set_loss(nics, 0);
 		close_all(m, 5);
 	}
+}
+
+/* Each member adds its rank, scaled so that a sum of another barrier or of other members shows. */
+static void sums(void **state)
+{
+	static const char *const alg[] = { NULL, "mcs", "pairwise" };
+	static const struct nbnic_config quick = { .pull_ns = 50000,
+						   .budget_ns = HOSTBAR_BUDGET_NS };
+
+	for (uint32_t loss = 0; loss <= 20; loss += 20) {
+		for (uint32_t k = 0; k < 3 * SIZE_MAX_HERE; k++) {
+			uint32_t n = 1 + k % SIZE_MAX_HERE;
+			struct member m[SIZE_MAX_HERE];
+
+			value_max = HOSTBAR_VALUE;
+			open_all(m, n, alg[k / SIZE_MAX_HERE], &quick);
+			value_max = 0;
+			inproc_set_loss(nics, loss);
+			for (uint32_t b = 1; b <= 20; b++)
+				run_sum(m, n, b);
+			inproc_set_loss(nics, 0);
+			close_all(m, n);
+		}
+	}
+}
+
+static void sums_that_are_refused(void **state)
+{
+	struct nbar_group_attr attr = { .size = 2, .value_max = 2 * HOSTBAR_VALUE };
+	struct nbar_endpoint endpoint;
+	struct nbar_port *port;
+	struct hostbar *hb;
+
+	assert_int_equal(nbar_open("n0", &port), 0);
+	assert_int_equal(hostbar_open(port, &attr, NULL, &hb, &endpoint), -EINVAL);
+	attr.value_max = HOSTBAR_VALUE;
+	attr.alg = "dissemination:1"; /* counts some members twice */
+	assert_int_equal(hostbar_open(port, &attr, NULL, &hb, &endpoint), -EINVAL);
+	nbar_close(port);
 }
 
 /* Drives some members until one fails. Returns the error; *text gets its text. */
@@ -211,8 +277,13 @@ static void posted_ahead(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		UNIT(barriers),    UNIT(barriers_despite_loss), UNIT(silent_member),
-		UNIT(late_member), UNIT(posted_ahead),
+		UNIT(barriers),
+		UNIT(barriers_despite_loss),
+		UNIT(silent_member),
+		UNIT(late_member),
+		UNIT(posted_ahead),
+		UNIT(sums),
+		UNIT(sums_that_are_refused),
 	};
 
 	return run_with_nics(3, tests);

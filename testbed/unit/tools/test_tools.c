@@ -228,13 +228,13 @@ static void options_usual(void **state)
 	assert_int_equal(opt.drivers, BENCH_DRIVERS_NODES);
 }
 
-/* Only NICs carry values, by an algorithm that counts each once; the user may name another. */
+/* By an algorithm that counts each member once; the user may name another. Hosts carry 8 bytes. */
 static void options_values(void **state)
 {
 	static const char *const refused[] = {
 		"--value 7",   "--value 12",
-		"--value 264", "--value 8 --where host",
-		"--value x",   "--value 8 --where nic,host",
+		"--value 264", "--value 16 --where host",
+		"--value x",   "--value 16 --where nic,host",
 	};
 	struct bench_options opt;
 
@@ -242,6 +242,9 @@ static void options_values(void **state)
 	of_bench = true;
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
 		require(parse(refused[i], &opt) == TOOL_USAGE, "%s", refused[i]);
+	assert_int_equal(parse("--value 8", &opt), 0);
+	assert_true(bench_wants(&opt, BENCH_NIC) && bench_wants(&opt, BENCH_HOST));
+	assert_string_equal(opt.alg[0], ALGS_VALUE);
 	assert_int_equal(parse("--value 256", &opt), 0);
 	assert_int_equal(opt.value, 256);
 	assert_true(bench_wants(&opt, BENCH_NIC) && !bench_wants(&opt, BENCH_HOST));
