@@ -44,7 +44,7 @@
 	X(reach, 0, "the NICs of its hosts do not hear each other")                 \
 	X(values, 1, "a NIC cannot carry its values")                               \
 	X(slow, 1, "it was faster")                                                 \
-	X(opening, 1, "its barriers have taken too little time yet, or are nonblocking")
+	X(opening, 1, "they have taken too little time yet, or are nonblocking")
 
 enum nbmpi_why {
 #define NBMPI_WHY_ID(name, level, text) NBMPI_WHY_##name,
@@ -57,12 +57,13 @@ enum nbmpi_why {
 struct nbmpi_counters {
 	uint64_t by_nic;   /* barriers run by NICs */
 	uint64_t by_host;  /* barriers run by the processes of one host, without a NIC */
-	uint64_t fallback; /* barriers run by the MPI itself, for any reason in why[] */
+	uint64_t fallback; /* barriers run by the MPI itself, for any reason */
 	/* Allreduces of values that a barrier can carry: run by NICs, and by the MPI itself. */
 	uint64_t allreduces_by_nic, allreduces_by_mpi;
-	uint64_t why[NBMPI_WHY_END]; /* fallback, for each reason */
 	uint64_t failed;             /* communicators whose barriers or allreduces failed */
 	uint64_t comms;              /* communicators that have called a barrier */
+	uint64_t why[NBMPI_WHY_END]; /* fallback, for each reason */
+	uint64_t why_allreduce[NBMPI_WHY_END]; /* allreduces_by_mpi, for each reason */
 };
 
 /* A vote: the least value of all ranks is the result. A vote against has the reason and the

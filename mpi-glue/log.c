@@ -225,25 +225,26 @@ static uint64_t count_of(const uint64_t *counter)
 
 void nbmpi_count(const struct nbmpi_comm *c, struct nbmpi_counters *out)
 {
-	uint64_t offloaded = count_of(&c->offloaded);
+	uint64_t *why = c->kind == NBMPI_ALLREDUCES ? out->why_allreduce : out->why;
+	uint64_t offloaded = count_of(&c->offloaded), fallback = 0;
 
+	for (int i = NBMPI_WHY_none; i < NBMPI_WHY_END; i++) {
+		uint64_t n = count_of(&c->fallback[i]);
+
+		why[i] += n;
+		fallback += n;
+	}
 	out->failed += count_of(&c->failed);
 	if (c->kind == NBMPI_ALLREDUCES) {
 		out->allreduces_by_nic += offloaded;
-		for (int i = NBMPI_WHY_none; i < NBMPI_WHY_END; i++)
-			out->allreduces_by_mpi += count_of(&c->fallback[i]);
+		out->allreduces_by_mpi += fallback;
 		return;
 	}
 	if (c->nhost > 1)
 		out->by_nic += offloaded;
 	else
 		out->by_host += offloaded;
-	for (int i = NBMPI_WHY_none; i < NBMPI_WHY_END; i++) {
-		uint64_t n = count_of(&c->fallback[i]);
-
-		out->why[i] += n;
-		out->fallback += n;
-	}
+	out->fallback += fallback;
 	out->comms++;
 }
 
@@ -254,6 +255,14 @@ void nbmpi_counters_read(struct nbmpi_counters *out)
 	for (const struct nbmpi_comm *c = nbmpi_self.comm; c; c = c->next)
 		nbmpi_count(c, out);
 	pthread_mutex_unlock(&nbmpi_self.lock);
+}
+
+static void log_reasons(const uint64_t why[NBMPI_WHY_END], const char *kind)
+{
+	for (int i = NBMPI_WHY_none; i < NBMPI_WHY_END; i++)
+		if (why[i])
+			nbmpi_log(1, "%llu %ss by fallback: %s", (unsigned long long)why[i], kind,
+				  nbmpi_why_text((enum nbmpi_why)i));
 }
 
 void nbmpi_log_counters(void)
@@ -268,12 +277,10 @@ void nbmpi_log_counters(void)
 		(unsigned long long)n.by_nic, (unsigned long long)n.by_host,
 		(unsigned long long)n.fallback, (unsigned long long)n.failed,
 		(unsigned long long)n.comms);
+	log_reasons(n.why, "barrier");
 	if (n.allreduces_by_nic + n.allreduces_by_mpi)
 		nbmpi_log(1, "%llu allreduces offloaded, %llu by fallback",
 			  (unsigned long long)n.allreduces_by_nic,
 			  (unsigned long long)n.allreduces_by_mpi);
-	for (int i = NBMPI_WHY_none; i < NBMPI_WHY_END; i++)
-		if (n.why[i])
-			nbmpi_log(1, "%llu barriers by fallback: %s", (unsigned long long)n.why[i],
-				  nbmpi_why_text((enum nbmpi_why)i));
+	log_reasons(n.why_allreduce, "allreduce");
 }

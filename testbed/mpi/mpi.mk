@@ -35,7 +35,7 @@ $(BUILD)/libslow.so: testbed/mpi/slow.c
 	$(Q)$(CC) -std=c11 -D_DEFAULT_SOURCE $(WARN) $(CFLAGS) -fPIC -shared $< -o $@
 CLUSTER_BIN += $(BUILD)/libslow.so $(MPI_ORACLE) $(MPI_STANDARD) $(MPI_RANDOM) $(MPI_RECOVER)
 MPI_LIST := testbed/mpi/test-pmpi-mpich.sh testbed/mpi/test-component.sh
-CLUSTER_LIST += $(MPI_LIST) testbed/mpi/test-bench.sh testbed/mpi/one-host-bench.sh testbed/mpi/test-random.sh testbed/mpi/test-languages.sh \
+CLUSTER_LIST += $(MPI_LIST) testbed/mpi/test-bench.sh testbed/mpi/one-host-bench.sh testbed/mpi/one-host.sh testbed/mpi/test-random.sh testbed/mpi/test-languages.sh \
 	testbed/mpi/test-recovery.sh
 
 check-cluster-long: all $(BUILD)/cluster-hold $$(CLUSTER_BIN) ## barriers of MPI on 2 to 8 test hosts of 1 to 3 ranks, 100,000 times: an hour or more

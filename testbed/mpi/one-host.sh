@@ -29,15 +29,18 @@ in_process() {
 
 # All ranks know the reason; the first names it for each communicator, and all count alike.
 one_without() { # MPI RANK
-	local here=n0 there=none
+	local here=n0 there=none allreduces=43
 	[ "$2" = 0 ] && here=none there=n1
+	# Open MPI starts nonblocking ones that look like those of the oracle, so it leaves them all alone.
+	[ "$1" = mpich ] || allreduces=5
 	NBAR_MPI_VERBOSE=1 OMPI_MCA_coll_nbar_verbose=1 with_$1 -e mpi blocking=20 nonblocking=20 order=3 >"$work/out" 2>&1 ||
 		{ cat "$work/out"; return 1; }
-	sed -n '/^nbar: /{s///;s# at /.*##;p}' "$work/out" | sort | uniq -c | tee "$work/said"
-	diff -w "$work/said" - <<-SAID
-		3 0 allreduces offloaded, 5 by fallback
+	sed -n '/^nbar: /{s///;s# at /.*##;p}' "$work/out" | LC_ALL=C sort | uniq -c | tee "$work/said"
+	LC_ALL=C sort -k 2 <<-SAID | diff -w "$work/said" -
+		3 0 allreduces offloaded, $allreduces by fallback
 		3 0 barriers offloaded, 0 within the host, 137 by fallback, 0 failed, on 5 communicators
-		3 45 barriers by fallback: its barriers have taken too little time yet, or are nonblocking
+		3 45 barriers by fallback: they have taken too little time yet, or are nonblocking
+		3 $allreduces allreduces by fallback: they have taken too little time yet, or are nonblocking
 		3 92 barriers by fallback: no port of a NIC could be opened
 		5 communicator of 3 ranks: fallback to MPI's barrier: rank $2: no port of a NIC could be opened: no NIC none
 	SAID

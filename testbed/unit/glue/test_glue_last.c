@@ -124,7 +124,7 @@ static void reasons_have_texts(void **state)
 	for (uint32_t why = 1; why < NBMPI_WHY_END; why++)
 		require(nbmpi_why_text((enum nbmpi_why)why)[0], "%u", why);
 	assert_string_equal(nbmpi_why_text(NBMPI_WHY_opening),
-			    "its barriers have taken too little time yet, or are nonblocking");
+			    "they have taken too little time yet, or are nonblocking");
 	assert_string_equal(nbmpi_why_text(NBMPI_WHY_END), "an unknown reason");
 	assert_string_equal(nbmpi_why_text((enum nbmpi_why)1000), "an unknown reason");
 }

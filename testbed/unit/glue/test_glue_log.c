@@ -239,7 +239,7 @@ static void fallbacks(void **state)
 
 static void counters(void **state)
 {
-	static struct nbmpi_comm other;
+	static struct nbmpi_comm other, values;
 	struct nbmpi_counters n;
 
 	comm_is(0, 4, 1);
@@ -251,7 +251,10 @@ static void counters(void **state)
 	other = c;
 	other.nhost = 1;
 	other.offloaded = 20;
+	values = (struct nbmpi_comm){ .kind = NBMPI_ALLREDUCES, .offloaded = 7 };
+	values.fallback[NBMPI_WHY_opening] = 5;
 	c.next = &other;
+	other.next = &values;
 	memset(&nbmpi_self.gone, 0, sizeof(nbmpi_self.gone));
 	nbmpi_self.gone.by_nic = 100;
 	nbmpi_self.gone.comms = 5;
@@ -259,7 +262,10 @@ static void counters(void **state)
 	nbmpi_counters_read(&n);
 	assert_true(n.by_nic == 110 && n.by_host == 20 && n.failed == 2 && n.comms == 7);
 	assert_true(n.fallback == 18 && n.why[NBMPI_WHY_disabled] == 4);
-	assert_true(n.why[NBMPI_WHY_opening] == 6 && n.why[NBMPI_WHY_none] == 8);
+	assert_true(n.why[NBMPI_WHY_opening] == 6);
+	assert_true(n.why[NBMPI_WHY_none] == 8);
+	assert_true(n.allreduces_by_nic == 7 && n.allreduces_by_mpi == 5);
+	assert_true(n.why_allreduce[NBMPI_WHY_opening] == 5);
 	assert_true(nbmpi_self.gone.by_nic == 100);
 	said_begin();
 	nbmpi_log_counters();
@@ -270,7 +276,10 @@ static void counters(void **state)
 		"nbar: 8 barriers by fallback: \n"
 		"nbar: 4 barriers by fallback: nbar is not enabled, or refused its settings at the "
 		"start\n"
-		"nbar: 6 barriers by fallback: its barriers have taken too little time yet, or are "
+		"nbar: 6 barriers by fallback: they have taken too little time yet, or are "
+		"nonblocking\n"
+		"nbar: 7 allreduces offloaded, 5 by fallback\n"
+		"nbar: 5 allreduces by fallback: they have taken too little time yet, or are "
 		"nonblocking\n");
 	nbmpi_self.start.config.verbose = 0;
 	said_begin();

@@ -70,7 +70,7 @@ static void shape(uint32_t size, uint32_t each)
 	require(says(0, "53 barriers offloaded, 0 within the host, 9 by fallback, 0 failed, on 1 "
 			"communicators\n") == (each < size),
 		"%s", ranks->rank[0].said);
-	require(says(0, "nbar: 9 barriers by fallback: its barriers have taken too little time "
+	require(says(0, "nbar: 9 barriers by fallback: they have taken too little time "
 			"yet, or are nonblocking\n"),
 		"%s", ranks->rank[0].said);
 }
