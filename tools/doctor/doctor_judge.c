@@ -13,6 +13,7 @@
 #define MEMLOCK_KB 65536u     /* more than the memory that a NIC on verbs registers */
 #define RMEM_BYTES (4u << 20) /* receive queue for a burst of a large group */
 #define KERNEL_LEAST 0x606u   /* Linux 6.6 has tcx */
+#define KERNEL_VALUES 0x612u  /* the wire kernel's programs of values load since Linux 6.18 */
 #define MTU_MIN 576u          /* the longest frame of a NIC, with headers of UDP */
 
 /* Adds a finding; the text may be followed by "\n" and the next step. */
@@ -149,9 +150,16 @@ static void judge_network(const struct doctor_facts *f, struct doctor_report *r)
 /* Whether NICs that need no processor can be had, if there is none. */
 static void judge_kernel(const struct doctor_facts *f, struct doctor_report *r)
 {
-	for (uint32_t i = 0; i < f->nnic; i++)
-		if (strncmp(f->nic[i].text, "wire kernel,", 12) == 0)
-			return;
+	for (uint32_t i = 0; i < f->nnic; i++) {
+		if (strncmp(f->nic[i].text, "wire kernel,", 12) != 0)
+			continue;
+		if (f->kernel && f->kernel < KERNEL_VALUES)
+			add(r, DOCTOR_SLOW, "wire kernel",
+			    "Linux %u.%u takes no programs of values: allreduces wake the daemon\n"
+			    "boot Linux 6.18 or later",
+			    f->kernel >> 8, f->kernel & 0xff);
+		return;
+	}
 	if (f->kernel && f->kernel < KERNEL_LEAST)
 		add(r, DOCTOR_SLOW, "wire kernel",
 		    "Linux %u.%u does not attach its programs (tcx)\nboot Linux 6.6 or later, or "
