@@ -20,6 +20,8 @@
 
 #define PATIENCE_S 60.0
 
+#define FEW_ALLREDUCES 32u /* of a rank */
+
 static int rank, size;
 
 /* --- early ends ------------------------------------------------------------------------------ */
@@ -91,7 +93,9 @@ static bool as_expected(const char *expect)
 		printf("# barriers offloaded %llu, within the host %llu, by fallback %llu; "
 		       "allreduces offloaded %llu, by fallback %llu\n",
 		       all[0], all[1], all[2], all[3], all[4]);
-	if ((all[3] > 0) != (strcmp(expect, "nic") == 0))
+	/* The MPI runs the first allreduces of each communicator, too: in few programs, all. */
+	if (strcmp(expect, "nic") == 0 ? all[3] == 0 && all[4] >= FEW_ALLREDUCES * (unsigned)size
+				       : all[3] > 0)
 		return false;
 	for (int i = 0; i < 3; i++)
 		if (strcmp(expect, name[i]) == 0)
