@@ -113,8 +113,8 @@ struct nbmpi_ops {
 	int (*exchange)(void *mpi, uint32_t tag, struct nbmpi_message *message, uint32_t n);
 	/* Lets the MPI make progress with all other pending operations. */
 	void (*progress)(void);
-	/* Called after a barrier that sent no message of the MPI: lets the MPI receive the messages
-	 * that were sent before it, at the latest when the program looks for one. */
+	/* Called after each barrier of NICs. The MPI then receives the messages that were sent
+	 * before the barrier: now, or when the program looks for a message. */
 	void (*receive)(void);
 	/* The MPI's error code if a rank has revoked the communicator, else 0. NULL: this MPI
 	 * cannot revoke. */

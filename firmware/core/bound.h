@@ -48,7 +48,8 @@ struct nbfw_fixed_plan {
 		*(volatile __typeof__(place) *)&(place) = (__typeof__(place))(v); \
 		(v) = *(volatile __typeof__(place) *)&(place);                    \
 	} while (0)
-/* The same without a place: the verifier then knows of v only what it knows of `any`. */
+/* The same without a place: v keeps its value, and the verifier forgets it. `any` is a number that
+ * the verifier does not know. */
 #define NBFW_BLUR(v, any) __asm__ volatile("%0 ^= %1\n%0 ^= %1" : "+r"(v) : "r"(any))
 /* The compiler reads memory again, of which the verifier knows nothing. */
 #define NBFW_FORGET_ALL() __asm__ volatile("" : : : "memory")

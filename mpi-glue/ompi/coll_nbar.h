@@ -65,8 +65,8 @@ void coll_nbar_last_register(void);
 
 /* --- coll_nbar_look.c ---------------------------------------------------------------------- */
 
-/* Lets Open MPI receive what was sent before a barrier that has ended, at the latest when the
- * program looks for a message. */
+/* Call it after each offloaded barrier. Open MPI then receives the messages that were sent before
+ * the barrier: now, or when the program looks for a message. */
 void coll_nbar_receive(void);
 
 /* Called before the component is unloaded. */

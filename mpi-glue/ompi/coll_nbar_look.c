@@ -9,8 +9,8 @@
  * first, and make one pass after that. The functions here call them again, once for each pass that
  * is owed. (Open MPI's own vprotocol replaces the same pointers.)
  *
- * Other operations of the program need progress, too. So passes after barriers have a share of the
- * time, and at least one in PASS_MOST_NS.
+ * Other operations of the program need progress, too. So barriers still make passes themselves: for
+ * at most 1 / PASS_SHARE of the time, but one in PASS_MOST_NS.
  */
 #include "coll_nbar.h"
 
