@@ -347,6 +347,14 @@ static unsigned kernel_poll(struct wire_base *base, struct nbnic *nic, uint64_t 
 	return n;
 }
 
+static void ether_header(const struct kernel_wire *w, const struct nbnic_addr *to, uint8_t *frame)
+{
+	memcpy(frame, to->byte, ETH_ALEN);
+	memcpy(frame + ETH_ALEN, w->mac, ETH_ALEN);
+	frame[2 * ETH_ALEN] = KERNEL_TYPE >> 8;
+	frame[2 * ETH_ALEN + 1] = KERNEL_TYPE & 0xff;
+}
+
 static bool kernel_transmit(struct wire_base *base, const struct nbnic_addr *to,
 			    const struct nbfw_token *t)
 {
@@ -362,10 +370,7 @@ static bool kernel_transmit(struct wire_base *base, const struct nbnic_addr *to,
 		w->loop[w->loop_tail++ % LOOP] = *t;
 		return true;
 	}
-	memcpy(frame, to->byte, ETH_ALEN);
-	memcpy(frame + ETH_ALEN, w->mac, ETH_ALEN);
-	frame[2 * ETH_ALEN] = KERNEL_TYPE >> 8;
-	frame[2 * ETH_ALEN + 1] = KERNEL_TYPE & 0xff;
+	ether_header(w, to, frame);
 	length += wire_frame_pack(base, to, t, frame + KERNEL_ETHER);
 	if (send(w->fd, frame, length, MSG_DONTWAIT) >= 0)
 		return true;
@@ -392,6 +397,29 @@ static void kernel_show(const struct wire_base *base, const struct nbnic_addr *a
 
 /* --- groups ---------------------------------------------------------------------------------- */
 
+/* Writes the frame of send i. False: the programs cannot send it. */
+static bool send_describe(const struct kernel_wire *w, const struct nbnic_group *g, uint32_t i,
+			  uint8_t *frame)
+{
+	const struct nbnic_peer *to = &g->peer[g->send_peer[i]];
+	const struct nbfw_token t = {
+		.type = NBFW_TOKEN,
+		.handle = to->handle,
+		.cookie = to->cookie,
+		.src = g->rank,
+		.slot = nbfw_plan_send(g->plan, i)->slot,
+		.arg = NBAR_RANK_NONE,
+		.sender = g->handle,
+	};
+
+	/* The programs have no frames to this NIC itself. */
+	if (memcmp(to->addr.byte, w->mac, ETH_ALEN) == 0)
+		return false;
+	ether_header(w, &to->addr, frame);
+	nbfw_token_pack(&t, frame + KERNEL_ETHER);
+	return true;
+}
+
 /* Writes all that the programs need of a group, but its state. */
 static bool group_describe(struct kernel_wire *w, const struct nbnic_group *g, uint32_t index,
 			   uint32_t values)
@@ -407,7 +435,6 @@ static bool group_describe(struct kernel_wire *w, const struct nbnic_group *g, u
 	};
 	uint32_t before, step = 0;
 
-	memcpy(k.mac, w->mac, sizeof(k.mac));
 	k.plan.p = *p;
 	memcpy(k.plan.step, nbfw_plan_steps(p), p->nstep * sizeof(struct nbar_step));
 	memcpy(k.plan.send, nbfw_plan_sends(p), p->nsend * sizeof(struct nbar_send));
@@ -417,14 +444,8 @@ static bool group_describe(struct kernel_wire *w, const struct nbnic_group *g, u
 		k.sender[i] = g->peer[g->recv_peer[i]].handle;
 	}
 	for (uint32_t i = 0; i < p->nsend; i++) {
-		const struct nbnic_peer *to = &g->peer[g->send_peer[i]];
-
-		/* The programs have no frames to this NIC itself. */
-		if (memcmp(to->addr.byte, w->mac, ETH_ALEN) == 0)
+		if (!send_describe(w, g, i, k.send[i].frame))
 			return false;
-		memcpy(k.send[i].mac, to->addr.byte, ETH_ALEN);
-		k.send[i].handle = to->handle;
-		k.send[i].cookie = to->cookie;
 		while (i >= k.plan.step[step].first_send + k.plan.step[step].nsend)
 			step++;
 		k.send[i].step = (uint8_t)step;

@@ -12,6 +12,7 @@
 
 #include "engine.h"
 #include "plan.h"
+#include "token.h"
 #include "value.h"
 
 #define KERNEL_GROUPS 1024u /* handles with a larger index stay with the daemon */
@@ -31,11 +32,12 @@ struct kernel_counts {
 	uint32_t completed, sent, received, duplicate, stale, bad;
 };
 
+/* A send of the plan: its frame, all but the epoch. */
 struct kernel_send {
-	uint8_t mac[6];
-	uint8_t step, pad; /* of the plan */
-	uint32_t handle;
-	uint64_t cookie;
+	uint8_t step; /* of the plan */
+	uint8_t pad[5];
+	uint8_t frame[KERNEL_ETHER +
+		      NBFW_FRAME_SIZE]; /* at 6: its words behind the first 2 bytes are aligned */
 };
 
 struct kernel_group {
@@ -51,7 +53,6 @@ struct kernel_group {
 	uint32_t ticking; /* the timer runs; it has seen ... */
 	uint32_t tick_epoch, tick_step;
 	struct kernel_counts counts;
-	uint8_t mac[6];                      /* of this NIC */
 	uint8_t source[NBFW_FIXED_SLOTS][6]; /* the NIC that fills each slot, ... */
 	uint32_t sender[NBFW_FIXED_SLOTS];   /* ... and its member */
 	struct kernel_send send[NBFW_FIXED_SENDS];

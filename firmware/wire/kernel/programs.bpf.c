@@ -36,10 +36,7 @@ enum {
 	AT_SRC = 30,
 	AT_EPOCH = 34,
 	AT_SLOT = 38,
-	AT_ARG = 42,
-	AT_INFO = 46,
-	AT_SENDER = 50,
-	AT_REPLY_COOKIE = 54
+	AT_SENDER = 50
 };
 /* In a packet of a start socket. */
 enum { AT_IP_LENGTH = 14, AT_IP_PROTOCOL = 23, AT_IP_TO = 30, AT_UDP_TO = 36, AT_POST = 42 };
@@ -166,25 +163,12 @@ static __always_inline void step_note(struct kernel_group *g, const struct nbfw_
 static __always_inline void token_write(void *p, const struct kernel_group *g, uint32_t i,
 					uint32_t epoch)
 {
-	const struct kernel_send *to = &g->send[i % NBFW_FIXED_SENDS];
+	const uint8_t *frame = g->send[i % NBFW_FIXED_SENDS].frame;
 
-	AT(p, 0, uint32_t) = *(const uint32_t *)to->mac;
-	AT(p, 4, uint16_t) = *(const uint16_t *)(to->mac + 4);
-	AT(p, AT_SOURCE, uint16_t) = *(const uint16_t *)g->mac;
-	AT(p, AT_SOURCE + 2, uint16_t) = *(const uint16_t *)(g->mac + 2);
-	AT(p, AT_SOURCE + 4, uint16_t) = *(const uint16_t *)(g->mac + 4);
-	AT(p, AT_PROTOCOL, uint16_t) = bpf_htons(KERNEL_TYPE);
-	AT(p, AT_VERSION, uint16_t) = NBFW_FRAME_VERSION | NBFW_TOKEN << 8;
-	AT(p, AT_RESERVED, uint16_t) = 0;
-	AT(p, AT_HANDLE, uint32_t) = to->handle;
-	AT(p, AT_COOKIE, uint64_t) = to->cookie;
-	AT(p, AT_SRC, uint32_t) = g->plan.p.rank;
+	AT(p, 0, uint16_t) = AT(frame, 0, uint16_t);
+	for (uint32_t at = 2; at < FRAME; at += 4)
+		AT(p, at, uint32_t) = AT(frame, at, uint32_t);
 	AT(p, AT_EPOCH, uint32_t) = epoch;
-	AT(p, AT_SLOT, uint32_t) = g->plan.send[i % NBFW_FIXED_SENDS].slot;
-	AT(p, AT_ARG, uint32_t) = NBAR_RANK_NONE;
-	AT(p, AT_INFO, uint32_t) = 0;
-	AT(p, AT_SENDER, uint32_t) = g->handle;
-	AT(p, AT_REPLY_COOKIE, uint64_t) = 0;
 }
 
 /* Sends [first, end): clones, and the packet in hand as the last. */
