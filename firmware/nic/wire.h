@@ -25,7 +25,7 @@ typedef const char *wire_option(void *args, const char *key);
 struct wire_base {
 	const struct wire_ops *ops; /* set by wires_open */
 	const char *name;           /* of the wire; set by wires_open */
-	uint16_t kind;              /* as it stands in endpoint addresses; set by wires_open */
+	uint16_t kind;              /* in endpoint addresses; set by open or wires_open */
 	struct nbnic_addr addr;     /* set by open */
 	char text[64];              /* address for people; set by open */
 	char why[96];               /* why it is this address; may be empty; set by open */

@@ -17,44 +17,19 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "auth.h"
 #include "log.h"
-#include "udp_address.h"
+#include "udp.h"
 
-#define BURST 32u
-#define ROOM (WIRE_FRAME_MAX + 8) /* a longer datagram is cut off: it is no frame */
 #define RECEIVE_BUFFER (16 << 20) /* bytes; the kernel may give less */
 /* A frame to a neighbour that does not answer ARP waits in the kernel for 3 s, and in the send
  * buffer: frames to one such neighbour can fill it. So frames to NICs that were not heard in the
  * last HEARD_NS may fill half of it, and are dropped beyond. A neighbour that was heard later than
  * that still has its entry in the kernel's table. */
 #define HEARD_NS UINT64_C(2000000000)
-#define HEARD_MAX 4096u /* NICs in the table; a power of two */
 /* Up to seven eighths, a NIC that was not heard gets a few frames in this time: if few neighbours
  * are dead, two NICs can still begin to hear each other. */
 #define QUIET_NS UINT64_C(4000000000)
 #define QUIET_FRAMES 4u
-
-struct udp_wire {
-	struct wire_base base;
-	int fd;
-	uint32_t scope; /* of a link-local address */
-	sa_family_t family;
-	uint32_t dropped; /* datagrams dropped by the receive queue, as the kernel last told */
-	int silent_max;   /* bytes in the send buffer, above which no silent NIC gets a frame */
-	uint64_t now;     /* at the last poll */
-	uint64_t seed;    /* so that nobody can choose two NICs with one entry below */
-	struct udp_heard {
-		uint64_t name, time;
-		uint64_t quiet_at; /* begin of the last QUIET_NS */
-		uint32_t quiet;    /* frames in it, to all NICs with this entry */
-	} heard[HEARD_MAX];
-	struct mmsghdr msg[BURST];
-	struct iovec iov[BURST];
-	union udp_name from[BURST];
-	uint8_t frame[BURST][ROOM];
-	uint8_t control[BURST][CMSG_SPACE(sizeof(uint32_t))] __attribute__((aligned(8)));
-};
 
 /* Packs an address: IP version (4 or 6), 0, port (2 bytes), IP address (4 or 16 bytes), all in
  * network byte order. */
@@ -280,6 +255,23 @@ static void udp_forked(struct wire_base *base)
 	close(((struct udp_wire *)base)->fd);
 }
 
+int udp_begin(struct udp_wire *w, const char *nic, wire_option *option, void *args)
+{
+	int rc;
+
+	if (getrandom(&w->seed, sizeof(w->seed), 0) != sizeof(w->seed))
+		w->seed = (uintptr_t)w;
+	rc = udp_bind(w, nic, option(args, "bind"), option(args, "address"));
+	for (uint32_t i = 0; i < UDP_BURST; i++) {
+		w->iov[i] = (struct iovec){ .iov_base = w->frame[i], .iov_len = UDP_ROOM };
+		w->msg[i].msg_hdr.msg_iov = &w->iov[i];
+		w->msg[i].msg_hdr.msg_iovlen = 1;
+		w->msg[i].msg_hdr.msg_name = &w->from[i];
+		w->msg[i].msg_hdr.msg_control = w->control[i];
+	}
+	return rc;
+}
+
 static int udp_open(const char *nic, wire_option *option, void *args, struct wire_base **out)
 {
 	struct udp_wire *w = calloc(1, sizeof(*w));
@@ -290,22 +282,12 @@ static int udp_open(const char *nic, wire_option *option, void *args, struct wir
 		return -ENOMEM;
 	}
 	w->fd = -1;
-	if (getrandom(&w->seed, sizeof(w->seed), 0) != sizeof(w->seed))
-		w->seed = (uintptr_t)w;
-	rc = udp_bind(w, nic, option(args, "bind"), option(args, "address"));
-	if (rc < 0) {
+	rc = udp_begin(w, nic, option, args);
+	if (rc < 0)
 		udp_close(&w->base);
-		return rc;
-	}
-	for (uint32_t i = 0; i < BURST; i++) {
-		w->iov[i] = (struct iovec){ .iov_base = w->frame[i], .iov_len = ROOM };
-		w->msg[i].msg_hdr.msg_iov = &w->iov[i];
-		w->msg[i].msg_hdr.msg_iovlen = 1;
-		w->msg[i].msg_hdr.msg_name = &w->from[i];
-		w->msg[i].msg_hdr.msg_control = w->control[i];
-	}
-	*out = &w->base;
-	return 0;
+	else
+		*out = &w->base;
+	return rc;
 }
 
 /* With a datagram, the kernel tells how many datagrams the receive queue has dropped since the
@@ -333,7 +315,7 @@ static struct udp_heard *heard_at(struct udp_wire *w, const struct nbnic_addr *a
 		hash ^= hash >> 29;
 	}
 	*name = hash;
-	return &w->heard[hash % HEARD_MAX];
+	return &w->heard[hash % UDP_HEARD_MAX];
 }
 
 static void note_heard(struct udp_wire *w, const struct nbnic_addr *from)
@@ -394,7 +376,7 @@ static unsigned udp_poll(struct wire_base *base, struct nbnic *nic, uint64_t now
 
 	w->now = now;
 	do {
-		most = budget - n < BURST ? budget - n : BURST;
+		most = budget - n < UDP_BURST ? budget - n : UDP_BURST;
 		got = take_burst(w, nic, now, most);
 		n += got;
 	} while (got == most && n < budget);

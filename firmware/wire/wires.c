@@ -195,7 +195,8 @@ int wires_open(const struct wire *row, const char *nic, wire_option *option, voi
 		return rc;
 	(*out)->ops = row->ops;
 	(*out)->name = row->name;
-	(*out)->kind = row->kind;
+	if ((*out)->kind == 0)
+		(*out)->kind = row->kind;
 	return 0;
 }
 
