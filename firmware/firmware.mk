@@ -46,14 +46,14 @@ CFLAGS_nicd += $(if $(SDT),-DNBAR_SDT $(SDT_CFLAGS))
 NICD_MAIN_OBJ := $(NICD_MAIN_SRC:%.c=$(BUILD)/nicd/%.o)
 # The wire "kernel" is built where clang and libbpf are; KERNEL= leaves it out. It contains its programs: users need no clang.
 KERNEL ?= $(shell command -v clang >/dev/null && pkg-config --exists libbpf 2>/dev/null && echo yes)
-KERNEL_PROGRAMS := $(BUILD)/kernel/programs.bpf.o
-CFLAGS_kernel = $(CFLAGS_nicd) -Wno-gnu-statement-expression -DKERNEL_PROGRAMS='"$(KERNEL_PROGRAMS)"' $(shell pkg-config --cflags libbpf 2>/dev/null)
+KERNEL_PROGRAMS := $(addprefix $(BUILD)/kernel/,programs.bpf.o programs4.bpf.o programs6.bpf.o)
+CFLAGS_kernel = $(CFLAGS_nicd) -Wno-gnu-statement-expression -DKERNEL_PROGRAMS='"$(BUILD)/kernel/programs"' $(shell pkg-config --cflags libbpf 2>/dev/null)
 # v1: the verifier refuses what clang makes of the same programs for v3.
 $(KERNEL_PROGRAMS): firmware/wire/kernel/programs.bpf.c $(wildcard firmware/wire/kernel/*.h firmware/core/*.[ch]) firmware/include/nbar_abi.h
 	$(call say,CLANG,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)clang -target bpf -mcpu=v1 -O2 -g -ffreestanding -Wall -Wextra -isystem /usr/include/$(shell $(CC) -print-multiarch) \
-		-Ifirmware/include -Ifirmware/core -c $< -o $@
+		$(patsubst programs%.bpf.o,-DPROGRAMS_IP=%,$(filter-out programs.bpf.o,$(@F))) -Ifirmware/include -Ifirmware/core -c $< -o $@
 $(BUILD)/kernel/firmware/wire/kernel/kernel.o: $(KERNEL_PROGRAMS)
 wire_so = libnbar-wire-$(1).so.$(firstword $(subst ., ,$(VERSION)))
 wire_obj = $(patsubst %.c,$(BUILD)/$(1)/%.o,$(filter-out %.bpf.c,$(wildcard firmware/wire/$(1)/*.c)))

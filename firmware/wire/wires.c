@@ -63,9 +63,11 @@ static struct wire wires[] = {
 		.file = WIRE_FILE("kernel"),
 		.package = "nbar-nicd-kernel",
 		.tags = true,
-		.help = "Ethernet, by programs in the kernel; no polling thread",
+		.help = "Ethernet or UDP, by programs in the kernel; no polling thread",
 		.key = {
 			{ "dev", "NAME of the network interface" },
+			{ "bind", "ADDRESS:PORT: UDP, with NICs on udp (Ethernet)" },
+			{ "address", "as on udp" },
 		},
 	},
 	{

@@ -8,19 +8,6 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
 
-# Begins barriers in the background, with pid $main.
-begin() {
-	"$oracle" "$@" "$work/a/n0.sock" "$work/b/n1.sock" >"$work/out" 2>&1 &
-	main=$!
-}
-
-# meanwhile COMMAND...: runs a command amid barriers of some seconds, which succeed.
-meanwhile() {
-	begin -i 1000 -d 10
-	sleep 0.3
-	kill -0 "$main" && "$@" && kill -0 "$main" && wait "$main" || { cat "$work/out"; return 1; }
-}
-
 goes_down_and_up() {
 	ip link set va down && sleep 0.5 && ip link set va up
 }
@@ -79,23 +66,6 @@ for n in range(100000):
 	wait $forger 2>/dev/null
 	sort "$work/forged" | uniq -c
 	[ $rc = 0 ] && [ "$(grep -c ^forged "$work/forged")" -gt 100 ]
-}
-
-killed_daemon() {
-	begin -i 100000000
-	sleep 1
-	kill -9 "$there_pid"
-	wait "$there_pid" 2>/dev/null
-	! wait "$main"
-	cat "$work/out"
-	grep -q "its daemon at .* ended" "$work/out"
-}
-
-each_alg() {
-	local a
-	for a in $(algs); do
-		barriers -i 300 -a "$a" || { echo "algorithm $a"; return 1; }
-	done
 }
 
 # Of posts that leave the host (5 %), too: the programs have no part in these.

@@ -73,15 +73,15 @@ af_packet_there() {
 	daemon "$work/b" "$@" --nic name=n1,wire=dpdk,dev=net_af_packet0 -- --vdev=net_af_packet0,iface=vb
 }
 
-# The same with the wire kernel, which is that of NICs that name dev= alone; or on an interface of this name. With
-# their pids.
+# The same with the wire kernel, which is that of NICs that name dev= alone; or on an interface of this name, and with
+# further options. With their pids.
 kernel_here() {
-	daemon "$work/a" --nic "name=n0,wire=kernel,dev=${1:-va}" && here_pid=$last_pid
+	daemon "$work/a" "${@:2}" --nic "name=n0,wire=kernel,dev=${1:-va}" && here_pid=$last_pid
 }
 
 kernel_there() {
 	local within="nsenter -t $other -n" first_nic=n1
-	daemon "$work/b" --nic "name=n1,dev=${1:-vb}" && there_pid=$last_pid
+	daemon "$work/b" "${@:2}" --nic "name=n1,dev=${1:-vb}" && there_pid=$last_pid
 }
 
 # TEXT: makes the namespaces, and starts n0 on va. Where the wire kernel cannot run, skips TEXT and ends the script.
@@ -106,6 +106,36 @@ kernel_or_skip() {
 # Runs barriers between the two, with options of the oracle.
 barriers() {
 	"$oracle" "$@" "$work/a/n0.sock" "$work/b/n1.sock"
+}
+
+# Begins barriers in the background, with pid $main.
+begin() {
+	"$oracle" "$@" "$work/a/n0.sock" "$work/b/n1.sock" >"$work/out" 2>&1 &
+	main=$!
+}
+
+# meanwhile COMMAND...: runs a command amid barriers of some seconds, which succeed.
+meanwhile() {
+	begin -i 1000 -d 10
+	sleep 0.3
+	kill -0 "$main" && "$@" && kill -0 "$main" && wait "$main" || { cat "$work/out"; return 1; }
+}
+
+killed_daemon() {
+	begin -i 100000000
+	sleep 1
+	kill -9 "$there_pid"
+	wait "$there_pid" 2>/dev/null
+	! wait "$main"
+	cat "$work/out"
+	grep -q "its daemon at .* ended" "$work/out"
+}
+
+each_alg() {
+	local a
+	for a in $(algs); do
+		barriers -i 300 -a "$a" || { echo "algorithm $a"; return 1; }
+	done
 }
 
 # BARRIERS: of the barriers of n0, the daemon itself has run at most half: it takes the time of each.

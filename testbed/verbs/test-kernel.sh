@@ -24,7 +24,7 @@ algorithms() {
 
 # The programs, not the daemon, have run most barriers.
 in_programs() {
-	ln -s /tmp/nicd "$work/a" && in_kernel 100
+	ln -sfn /tmp/nicd "$work/a" && in_kernel 100
 }
 
 loss() {
@@ -39,6 +39,20 @@ links() {
 	local rc=$?
 	cat "$work/links"
 	[ $rc = 0 ] && ! grep SKIP "$work/links"
+}
+
+datagrams() {
+	testbed/e2e/kernel-udp.sh >"$work/udp"
+	local rc=$?
+	cat "$work/udp"
+	[ $rc = 0 ] && ! grep -v "loss and duplicates" "$work/udp" | grep SKIP
+}
+
+start_datagrams() {
+	local k
+	for k in 0 1; do
+		at $k bash -c "$start" "$BUILD/nbar-nicd" $times --nic "$nic,bind=10.78.0.$((k + 1)):7000" || return 1
+	done
 }
 
 refused() {
@@ -59,5 +73,11 @@ else
 	ok "$what: with 5 % loss" loss
 	ok "$what: the daemons end" stop_all
 	ok "$what: large frames, macvlan, VLAN, bond" links
+	ok "$what: a daemon in each guest, with frames in datagrams" start_datagrams
+	ok "$what: 300 barriers with them" across 2 -i 300
+	ok "$what: the programs have run most of them" in_programs
+	ok "$what: with 5 % loss" loss
+	ok "$what: the daemons end" stop_all
+	ok "$what: kernel-udp.sh" datagrams
 fi
 finish

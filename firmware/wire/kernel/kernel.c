@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * kernel.c - frames on Ethernet, through a packet socket, and programs in the kernel that run the
- * barriers of groups that the NIC has lent (programs.bpf.c).
+ * kernel.c - frames on Ethernet, through a packet socket, or in UDP datagrams, through the socket
+ * of wire udp; and programs in the kernel that run the barriers of groups that the NIC has lent
+ * (programs.bpf.c).
  *
  * libnbar-wire-kernel.so, which the daemon loads. The socket gets the frames that the programs let
  * through. Called by the polling thread, but open, close and the functions of ports.
@@ -26,11 +27,15 @@
 #include <bpf/libbpf.h>
 
 #include "auth.h"
+#include "nbar_host.h"
 #include "lent.h"
 #include "log.h"
 #include "object.h"
+#include "udp.h"
 #include "wire_build.h"
 
+#define KIND_UDP 3u
+#define ROUTE_NS UINT64_C(10000000000) /* for which the headers of a datagram hold */
 #define LOOP 1024u /* frames that a NIC may have sent to itself; a power of two */
 #define FRAME_MAX (KERNEL_ETHER + WIRE_FRAME_MAX)
 #define FROM_TCX_IN 46 /* BPF_TCX_INGRESS, which older headers lack; the next is BPF_TCX_EGRESS */
@@ -42,28 +47,46 @@ struct kernel_port {
 };
 
 struct kernel_wire {
-	struct wire_base base;
-	int fd, epoll;
+	union {
+		struct wire_base base;
+		struct udp_wire udp; /* its socket is -1 if frames are on Ethernet */
+	};
+	uint32_t headers; /* bytes before a frame: KERNEL_ETHER, ... */
+	int fd, epoll;    /* fd: if frames are in datagrams, it only holds the interface */
 	uint32_t ifindex;
 	uint8_t mac[ETH_ALEN];
 	struct bpf_object *object;
 	int link[4], hand, groups, ports, cells, pages, bell;
+	int routes; /* to NICs, as the programs have seen them; -1: frames are on Ethernet */
 	/* The bell, a ring of the kernel: how far the daemon has read, and how far there is. */
 	unsigned long *heard, *rung;
 	uint64_t *wanted; /* of each group: the programs want the daemon to take it */
 	uint8_t (*values)[KERNEL_VALUES_SIZE]; /* of each group; NULL: the programs take none */
 	uint32_t handle[KERNEL_GROUPS];        /* that the programs know */
 	uint64_t cell[KERNEL_GROUPS];          /* the key of the group in `cells` */
+	uint32_t tried[KERNEL_GROUPS];         /* at this epoch, plus 1, a route was missing */
 	struct kernel_port port[NBAR_PORTS_MAX];
 	/* Frames to itself: no switch sends a frame back to its sender. */
 	uint32_t loop_head, loop_tail;
 	struct nbfw_token loop[LOOP];
 };
 
-/* The programs, as clang has built them. */
-extern const uint8_t programs[], programs_end[];
-__asm__(".section .rodata\n.balign 8\nprograms: .incbin \"" KERNEL_PROGRAMS "\"\nprograms_end:\n"
+/* The programs, as clang has built them: for frames on Ethernet, and in datagrams of IPv4 and IPv6.
+ */
+extern const uint8_t programs[], programs_4[], programs_6[], programs_end[];
+__asm__(".section .rodata\n"
+	".balign 8\nprograms: .incbin \"" KERNEL_PROGRAMS ".bpf.o\"\n"
+	".balign 8\nprograms_4: .incbin \"" KERNEL_PROGRAMS "4.bpf.o\"\n"
+	".balign 8\nprograms_6: .incbin \"" KERNEL_PROGRAMS "6.bpf.o\"\nprograms_end:\n"
 	".previous");
+
+/* Of a socket that receives nothing. */
+static const struct sock_fprog none = { 1, &(struct sock_filter)BPF_STMT(BPF_RET | BPF_K, 0) };
+
+static bool is_udp(const struct kernel_wire *w)
+{
+	return w->headers != KERNEL_ETHER;
+}
 
 static int quiet(enum libbpf_print_level level, const char *format, va_list args)
 {
@@ -106,17 +129,36 @@ static bool kernel_takes_values(void)
 	       (major > least[0] || (major == least[0] && minor >= least[1]));
 }
 
+/* Tells the programs the address of the socket, and its cookie. 0 or negative errno. */
+static int self_tell(const struct kernel_wire *w)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(w->object, ".rodata.self");
+	struct kernel_self self = { 0 };
+	socklen_t size = sizeof(self.cookie);
+
+	if (!is_udp(w))
+		return 0;
+	memcpy(&self.at, w->base.addr.byte, sizeof(self.at));
+	if (getsockopt(w->udp.fd, SOL_SOCKET, SO_COOKIE, &self.cookie, &size) < 0)
+		return -errno;
+	return bpf_map__set_initial_value(map, &self, sizeof(self));
+}
+
 /* values: with the programs of groups with values. */
 static int object_load(struct kernel_wire *w, bool values)
 {
+	static const uint8_t *const begin[] = { programs, programs_4, programs_6, programs_end };
+	const uint8_t *const *at = &begin[!is_udp(w) ? 0 : w->headers == KERNEL_UDP4 ? 1 : 2];
+	int rc;
 	bpf_object__close(w->object);
-	w->object = bpf_object__open_mem(programs, (size_t)(programs_end - programs), NULL);
+	w->object = bpf_object__open_mem(at[0], (size_t)(at[1] - at[0]), NULL);
 	if (!w->object)
 		return -errno;
-	for (int i = 1; i <= 2; i++)
+	for (int i = 1; i <= 2 && !is_udp(w); i++)
 		bpf_program__set_autoload(
 			bpf_object__find_program_by_name(w->object, program_names[i]), values);
-	return bpf_object__load(w->object);
+	rc = self_tell(w);
+	return rc < 0 ? rc : bpf_object__load(w->object);
 }
 
 static int programs_load(struct kernel_wire *w, const char *nic)
@@ -125,7 +167,7 @@ static int programs_load(struct kernel_wire *w, const char *nic)
 	int rc, why = 0;
 
 	libbpf_set_print(quiet);
-	rc = kernel_takes_values() ? object_load(w, true) : -EOPNOTSUPP;
+	rc = is_udp(w) || kernel_takes_values() ? object_load(w, true) : -EOPNOTSUPP;
 	if (rc < 0) {
 		why = -rc;
 		rc = object_load(w, false);
@@ -147,6 +189,7 @@ static int programs_load(struct kernel_wire *w, const char *nic)
 	w->cells = map_fd(w, "cells");
 	w->pages = map_fd(w, "pages");
 	w->bell = map_fd(w, "bell");
+	w->routes = map_fd(w, "routes");
 	w->wanted = map_memory(map_fd(w, "wanted"), KERNEL_GROUPS * sizeof(uint64_t),
 			       PROT_READ | PROT_WRITE, 0);
 	w->heard = map_memory(w->bell, page, PROT_READ | PROT_WRITE, 0);
@@ -236,11 +279,24 @@ static int interface_open(struct kernel_wire *w, const char *nic, const char *de
 	return 0;
 }
 
+/* Frames are in datagrams: the packet socket gets none. */
+static int datagrams_open(struct kernel_wire *w, const char *nic, wire_option *option, void *args)
+{
+	int rc;
+
+	(void)setsockopt(w->fd, SOL_SOCKET, SO_ATTACH_FILTER, &none, sizeof(none));
+	rc = udp_begin(&w->udp, nic, option, args);
+	w->base.kind = KIND_UDP;
+	w->headers = w->udp.family == AF_INET6 ? KERNEL_UDP6 : KERNEL_UDP4;
+	return rc;
+}
+
 static void kernel_forked(struct wire_base *base)
 {
 	const struct kernel_wire *w = (struct kernel_wire *)base;
 
 	close(w->fd);
+	close(w->udp.fd);
 	close(w->epoll);
 	for (int i = 0; i < 4; i++)
 		close(w->link[i]);
@@ -261,15 +317,18 @@ static int kernel_open(const char *nic, wire_option *option, void *args, struct 
 
 	if (!w)
 		return -ENOMEM;
-	w->fd = w->epoll = -1;
+	w->fd = w->epoll = w->udp.fd = -1;
+	w->headers = KERNEL_ETHER;
 	for (int i = 0; i < 4; i++)
 		w->link[i] = -1;
 	rc = interface_open(w, nic, option(args, "dev"));
+	if (rc == 0 && (option(args, "bind") || option(args, "address")))
+		rc = datagrams_open(w, nic, option, args);
 	if (rc == 0)
 		rc = programs_load(w, nic);
 	if (rc == 0) {
 		w->epoll = epoll_create1(EPOLL_CLOEXEC);
-		if (epoll_ctl(w->epoll, EPOLL_CTL_ADD, w->fd, &in) < 0 ||
+		if (epoll_ctl(w->epoll, EPOLL_CTL_ADD, is_udp(w) ? w->udp.fd : w->fd, &in) < 0 ||
 		    epoll_ctl(w->epoll, EPOLL_CTL_ADD, w->bell, &in) < 0)
 			rc = -errno;
 	}
@@ -326,6 +385,8 @@ static unsigned kernel_poll(struct wire_base *base, struct nbnic *nic, uint64_t 
 	struct kernel_wire *w = (struct kernel_wire *)base;
 	unsigned n = bell_hear(w, nic, now) + loop_take(w, nic, now, (budget + 1) / 2);
 
+	if (is_udp(w))
+		return n + wire_udp_ops.poll(base, nic, now, budget);
 	for (; n < budget; n++) {
 		uint8_t frame[FRAME_MAX];
 		struct sockaddr_ll who = { 0 };
@@ -362,6 +423,8 @@ static bool kernel_transmit(struct wire_base *base, const struct nbnic_addr *to,
 	uint8_t frame[FRAME_MAX];
 	size_t length = KERNEL_ETHER;
 
+	if (is_udp(w))
+		return wire_udp_ops.transmit(base, to, t);
 	if (memcmp(to->byte, w->mac, sizeof(w->mac)) == 0) {
 		if (w->loop_tail - w->loop_head == LOOP) {
 			base->refused++;
@@ -390,16 +453,49 @@ static int kernel_wakes(const struct wire_base *base)
 static void kernel_show(const struct wire_base *base, const struct nbnic_addr *a, char *text,
 			size_t size)
 {
-	(void)base;
+	if (is_udp((const struct kernel_wire *)base)) {
+		wire_udp_ops.show(base, a, text, size);
+		return;
+	}
 	snprintf(text, size, "%02x:%02x:%02x:%02x:%02x:%02x", a->byte[0], a->byte[1], a->byte[2],
 		 a->byte[3], a->byte[4], a->byte[5]);
 }
 
 /* --- groups ---------------------------------------------------------------------------------- */
 
+/* Writes the headers of datagrams to a NIC. False: none has left by this interface of late. */
+static bool route_find(const struct kernel_wire *w, const struct nbnic_addr *to, uint8_t *header)
+{
+	struct kernel_address at;
+	struct kernel_route route;
+
+	memcpy(&at, to->byte, sizeof(at));
+	if (bpf_map_lookup_elem(w->routes, &at, &route) < 0 ||
+	    nbar_now_ns() - route.time > ROUTE_NS)
+		return false;
+	memcpy(header, route.header, w->headers);
+	return true;
+}
+
+/* Adds up a datagram without its epoch, which is 0, and its pseudo-header. */
+static uint32_t datagram_sum(uint32_t headers, uint8_t *frame)
+{
+	const uint32_t ip = headers == KERNEL_UDP6 ? KERNEL_IP6 : KERNEL_IP4;
+	const uint32_t size = headers + NBFW_FRAME_SIZE;
+	uint32_t sum = htons(IPPROTO_UDP) + htons((uint16_t)(size - KERNEL_AT_PORT(headers)));
+	uint16_t word;
+
+	memset(frame + KERNEL_AT_SUM(headers), 0, sizeof(word));
+	for (uint32_t at = KERNEL_AT_IP(headers, ip); at < size; at += sizeof(word)) {
+		memcpy(&word, frame + at, sizeof(word));
+		sum += word;
+	}
+	return sum;
+}
+
 /* Writes the frame of send i. False: the programs cannot send it. */
 static bool send_describe(const struct kernel_wire *w, const struct nbnic_group *g, uint32_t i,
-			  uint8_t *frame)
+			  struct kernel_send *out)
 {
 	const struct nbnic_peer *to = &g->peer[g->send_peer[i]];
 	const struct nbfw_token t = {
@@ -413,10 +509,15 @@ static bool send_describe(const struct kernel_wire *w, const struct nbnic_group 
 	};
 
 	/* The programs have no frames to this NIC itself. */
-	if (memcmp(to->addr.byte, w->mac, ETH_ALEN) == 0)
+	if (memcmp(to->addr.byte, w->base.addr.byte, sizeof(to->addr.byte)) == 0)
 		return false;
-	ether_header(w, &to->addr, frame);
-	nbfw_token_pack(&t, frame + KERNEL_ETHER);
+	if (!is_udp(w))
+		ether_header(w, &to->addr, out->frame);
+	else if (!route_find(w, &to->addr, out->frame))
+		return false;
+	nbfw_token_pack(&t, out->frame + w->headers);
+	if (is_udp(w))
+		out->sum = datagram_sum(w->headers, out->frame);
 	return true;
 }
 
@@ -440,11 +541,11 @@ static bool group_describe(struct kernel_wire *w, const struct nbnic_group *g, u
 	memcpy(k.plan.send, nbfw_plan_sends(p), p->nsend * sizeof(struct nbar_send));
 	memcpy(k.plan.recv, nbfw_plan_recvs(p), p->nrecv * sizeof(struct nbar_recv));
 	for (uint32_t i = 0; i < p->nrecv; i++) {
-		memcpy(k.source[i], g->peer[g->recv_peer[i]].addr.byte, ETH_ALEN);
+		memcpy(k.source[i], g->peer[g->recv_peer[i]].addr.byte, sizeof(k.source[i]));
 		k.sender[i] = g->peer[g->recv_peer[i]].handle;
 	}
 	for (uint32_t i = 0; i < p->nsend; i++) {
-		if (!send_describe(w, g, i, k.send[i].frame))
+		if (!send_describe(w, g, i, &k.send[i]))
 			return false;
 		while (i >= k.plan.step[step].first_send + k.plan.step[step].nsend)
 			step++;
@@ -544,9 +645,15 @@ static bool kernel_lend(struct wire_base *base, const struct nbnic_group *g,
 		return false;
 	if (g->values && !values_fit(w, g, index))
 		return false;
-	if (w->handle[index] != g->handle) {
-		if (!group_describe(w, g, index, how->values))
+	/* Since then, the daemon has sent nothing for this group. */
+	if (is_udp(w) && w->tried[index] == g->state->epoch + 1)
+		return false;
+	/* Its frames are to go as those of the daemon go now. */
+	if (w->handle[index] != g->handle || is_udp(w)) {
+		if (!group_describe(w, g, index, how->values)) {
+			w->tried[index] = g->state->epoch + 1;
 			return false;
+		}
 		if (g->values) /* no value of another group stays */
 			memset(values_there(w, index), 0, KERNEL_VALUES_SIZE);
 	}
@@ -593,8 +700,6 @@ static int start_socket(const struct kernel_wire *w, uint64_t *cookie)
 				  .sin_port = htons(KERNEL_UDP_PORT),
 				  .sin_addr.s_addr = htonl(KERNEL_UDP_TO) };
 	socklen_t size = sizeof(*cookie);
-	struct sock_filter none = BPF_STMT(BPF_RET | BPF_K, 0);
-	const struct sock_fprog drop = { 1, &none };
 	const int no = 0, yes = 1, mark = KERNEL_MARK, by = (int)w->ifindex;
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
@@ -602,7 +707,7 @@ static int start_socket(const struct kernel_wire *w, uint64_t *cookie)
 	    setsockopt(fd, SOL_SOCKET, SO_MARK, &mark, sizeof(mark)) == 0 &&
 	    setsockopt(fd, IPPROTO_IP, IP_MULTICAST_LOOP, &no, sizeof(no)) == 0 &&
 	    setsockopt(fd, SOL_SOCKET, SO_NO_CHECK, &yes, sizeof(yes)) == 0 &&
-	    setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &drop, sizeof(drop)) == 0 &&
+	    setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &none, sizeof(none)) == 0 &&
 	    setsockopt(fd, SOL_SOCKET, SO_LOCK_FILTER, &yes, sizeof(yes)) == 0 &&
 	    connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0 &&
 	    getsockopt(fd, SOL_SOCKET, SO_COOKIE, cookie, &size) == 0)

@@ -15,9 +15,11 @@
 #include "token.h"
 #include "value.h"
 
-#define KERNEL_GROUPS 1024u /* handles with a larger index stay with the daemon */
-#define KERNEL_VALUES 256u  /* so do those with values */
-#define KERNEL_ETHER 14u
+#define KERNEL_GROUPS 1024u       /* handles with a larger index stay with the daemon */
+#define KERNEL_VALUES 256u        /* so do those with values */
+#define KERNEL_ETHER 14u          /* bytes of headers before a frame of kind 2, ... */
+#define KERNEL_UDP4 42u           /* ... and of kind 3: with IPv4 and UDP, ... */
+#define KERNEL_UDP6 62u           /* ... or with IPv6 */
 #define KERNEL_TYPE 0x88B5u       /* of Ethernet: IEEE 802, for local experiments */
 #define KERNEL_UDP_PORT 34997u    /* where start sockets send to, ... */
 #define KERNEL_UDP_TO 0xe0000073u /* ... and the group, local to the link: it needs no route */
@@ -32,12 +34,38 @@ struct kernel_counts {
 	uint32_t completed, sent, received, duplicate, stale, bad;
 };
 
+/* Where these are in a datagram: its addresses, of `ip` bytes each, ports, and sum. */
+#define KERNEL_AT_IP(headers, ip) ((headers)-8 - 2 * (ip))
+#define KERNEL_AT_PORT(headers) ((headers)-8)
+#define KERNEL_AT_SUM(headers) ((headers)-2)
+#define KERNEL_IP4 4u
+#define KERNEL_IP6 16u
+
+/* As a NIC of kind 3 has it at the begin of its address. */
+struct kernel_address {
+	uint16_t version, port;
+	uint32_t ip[4];
+};
+
+/* This NIC, and the cookie of its socket. */
+struct kernel_self {
+	struct kernel_address at;
+	uint64_t cookie;
+};
+
+/* The headers of a frame of the daemon, and when it left. */
+struct kernel_route {
+	uint64_t time;
+	uint8_t header[KERNEL_UDP6];
+};
+
 /* A send of the plan: its frame, all but the epoch. */
 struct kernel_send {
+	uint32_t sum; /* kind 3: of the frame with its pseudo-header, not inverted */
 	uint8_t step; /* of the plan */
-	uint8_t pad[5];
-	uint8_t frame[KERNEL_ETHER +
-		      NBFW_FRAME_SIZE]; /* at 6: its words behind the first 2 bytes are aligned */
+	uint8_t pad;
+	/* Here, all words that follow its first 2 bytes are aligned. */
+	uint8_t frame[KERNEL_UDP6 + NBFW_FRAME_SIZE];
 };
 
 struct kernel_group {
@@ -53,8 +81,9 @@ struct kernel_group {
 	uint32_t ticking; /* the timer runs; it has seen ... */
 	uint32_t tick_epoch, tick_step;
 	struct kernel_counts counts;
-	uint8_t source[NBFW_FIXED_SLOTS][6]; /* the NIC that fills each slot, ... */
-	uint32_t sender[NBFW_FIXED_SLOTS];   /* ... and its member */
+	/* Begin of the address of the NIC that fills each slot, ... */
+	_Alignas(8) uint8_t source[NBFW_FIXED_SLOTS][sizeof(struct kernel_address)];
+	uint32_t sender[NBFW_FIXED_SLOTS]; /* ... and its member */
 	struct kernel_send send[NBFW_FIXED_SENDS];
 	struct nbfw_fixed_plan plan;
 	_Alignas(8) uint8_t state[KERNEL_STATE_SIZE];

@@ -22,24 +22,27 @@
 #include "lent.h"
 
 #define NEXT (-1) /* TCX_NEXT, which older headers lack: other programs of the interface see it */
-#define FRAME (KERNEL_ETHER + NBFW_FRAME_SIZE)
 #define AT(p, offset, type) (*(type *)((uint8_t *)(p) + (offset)))
-/* In the frame: the header of Ethernet, and WIRE.md's frame behind it. */
-enum {
-	AT_SOURCE = 6,
-	AT_PROTOCOL = 12,
-	AT_VERSION = 14,
-	AT_TYPE = 15,
-	AT_RESERVED = 16,
-	AT_HANDLE = 18,
-	AT_COOKIE = 22,
-	AT_SRC = 30,
-	AT_EPOCH = 34,
-	AT_SLOT = 38,
-	AT_SENDER = 50
-};
+#define FRAME (AT_FRAME + NBFW_FRAME_SIZE)
 /* In a packet of a start socket. */
-enum { AT_IP_LENGTH = 14, AT_IP_PROTOCOL = 23, AT_IP_TO = 30, AT_UDP_TO = 36, AT_POST = 42 };
+enum {
+	AT_PROTOCOL = 12,
+	AT_IP_LENGTH = 14,
+	AT_IP_PROTOCOL = 23,
+	AT_IP_TO = 30,
+	AT_UDP_TO = 36,
+	AT_POST = 42
+};
+#define POST (AT_POST + sizeof(struct nbar_start))
+/* In WIRE.md's frame, behind its headers. */
+#define AT_VERSION AT_FRAME
+#define AT_RESERVED (AT_FRAME + 2)
+#define AT_HANDLE (AT_FRAME + 4)
+#define AT_COOKIE (AT_FRAME + 8)
+#define AT_SRC (AT_FRAME + 16)
+#define AT_EPOCH (AT_FRAME + 20)
+#define AT_SLOT (AT_FRAME + 24)
+#define AT_SENDER (AT_FRAME + 36)
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -91,6 +94,9 @@ struct {
 	__type(key, uint32_t);
 	__array(values, struct results);
 } pages SEC(".maps");
+
+/* Three objects, with programs of the same names: the daemon loads one. */
+#include "frame.bpf.h"
 
 /* What is left to do when the lock is given back. */
 struct todo {
@@ -161,14 +167,15 @@ static __always_inline void step_note(struct kernel_group *g, const struct nbfw_
 }
 
 static __always_inline void token_write(void *p, const struct kernel_group *g, uint32_t i,
-					uint32_t epoch)
+					uint32_t epoch, bool open)
 {
-	const uint8_t *frame = g->send[i % NBFW_FIXED_SENDS].frame;
+	const struct kernel_send *to = &g->send[i % NBFW_FIXED_SENDS];
 
-	AT(p, 0, uint16_t) = AT(frame, 0, uint16_t);
+	AT(p, 0, uint16_t) = AT(to->frame, 0, uint16_t);
 	for (uint32_t at = 2; at < FRAME; at += 4)
-		AT(p, at, uint32_t) = AT(frame, at, uint32_t);
+		AT(p, at, uint32_t) = AT(to->frame, at, uint32_t);
 	AT(p, AT_EPOCH, uint32_t) = epoch;
+	sum_write(p, to->sum, open);
 }
 
 /* Sends [first, end): clones, and the packet in hand as the last. */
@@ -176,13 +183,16 @@ static __always_inline int send_all(struct __sk_buff *skb, const struct kernel_g
 				    const struct todo *t, bool in)
 {
 	uint32_t i = t->first;
+	bool open = false;
 
 	for (uint32_t n = 0; n < NBFW_FIXED_SENDS && i < t->end; n++, i++) {
 		void *p = (void *)(long)skb->data;
 
 		if (p + FRAME > (void *)(long)skb->data_end)
 			return TC_ACT_SHOT;
-		token_write(p, g, i, t->epoch);
+		if (in && n == 0)
+			open = sum_is_open(p);
+		token_write(p, g, i, t->epoch, open);
 		if (i + 1 == t->end)
 			return in ? (int)bpf_redirect(skb->ifindex, 0) : TC_ACT_OK;
 		bpf_clone_redirect(skb, skb->ifindex, 0);
@@ -221,7 +231,7 @@ static __always_inline struct kernel_group *token_read(struct __sk_buff *skb, ui
 
 	/* A tag of a VLAN: no frame for this interface, unless the daemon says so. */
 	if (skb->vlan_present || skb->len != length || p + FRAME > (void *)(long)skb->data_end ||
-	    AT(p, AT_PROTOCOL, uint16_t) != bpf_htons(KERNEL_TYPE) || skb->pkt_type != 0 ||
+	    !headers_fit(p) || skb->pkt_type != 0 ||
 	    AT(p, AT_VERSION, uint16_t) != (version | NBFW_TOKEN << 8) ||
 	    AT(p, AT_RESERVED, uint16_t) != 0)
 		return NULL;
@@ -235,11 +245,8 @@ static __always_inline struct kernel_group *token_read(struct __sk_buff *skb, ui
 	token->slot = slot = AT(p, AT_SLOT, uint32_t);
 	slot &= NBFW_FIXED_SLOTS - 1;
 	/* Not from the member that fills the slot, or not from its NIC: the daemon counts it. */
-	if (AT(p, AT_SENDER, uint32_t) != g->sender[slot])
+	if (AT(p, AT_SENDER, uint32_t) != g->sender[slot] || !source_fits(p, g, slot))
 		return NULL;
-	for (int i = 0; i < 6; i += 2)
-		if (AT(p, AT_SOURCE + i, uint16_t) != *(uint16_t *)(g->source[slot] + i))
-			return NULL;
 	return g;
 }
 
@@ -306,7 +313,7 @@ static __always_inline struct kernel_group *post_read(struct __sk_buff *skb,
 	uint64_t key = bpf_get_socket_cookie(skb);
 	uint32_t *port = bpf_map_lookup_elem(&ports, &key), *at;
 
-	if (!port || skb->len < FRAME || p + FRAME > (void *)(long)skb->data_end ||
+	if (!port || skb->len < POST || p + POST > (void *)(long)skb->data_end ||
 	    AT(p, AT_PROTOCOL, uint16_t) != bpf_htons(0x0800) ||
 	    AT(p, AT_IP_LENGTH, uint8_t) != 0x45 || AT(p, AT_IP_PROTOCOL, uint8_t) != 17 ||
 	    AT(p, AT_IP_TO, uint32_t) != bpf_htonl(KERNEL_UDP_TO) ||
@@ -387,8 +394,10 @@ SEC("tc") int kernel_out(struct __sk_buff *skb)
 	uint32_t index;
 	bool lent;
 
-	if (!is_start(skb))
+	if (!is_start(skb)) {
+		route_learn(skb);
 		return NEXT;
+	}
 	g = post_read(skb, &post, &index);
 	if (!g)
 		return TC_ACT_SHOT;
@@ -396,7 +405,7 @@ SEC("tc") int kernel_out(struct __sk_buff *skb)
 	if (!r)
 		return TC_ACT_SHOT;
 	bpf_spin_lock(&g->lock);
-	lent = post_is_lent(g, &post) && !g->values && skb->len == FRAME;
+	lent = post_is_lent(g, &post) && !g->values && skb->len == POST;
 	if (lent && post_note(g, &post, &t)) {
 		nbfw_step(group_state(g), &g->plan.p, &start, &a);
 		start_note(g, &a, r, &t);
@@ -407,6 +416,8 @@ SEC("tc") int kernel_out(struct __sk_buff *skb)
 		return TC_ACT_SHOT;
 	}
 	post_end(skb, g, index, &t);
+	if (t.first == t.end || !post_grow(skb))
+		return TC_ACT_SHOT;
 	return send_all(skb, g, &t, false);
 }
 
@@ -453,6 +464,8 @@ SEC("tc") int kernel_hand(struct __sk_buff *skb)
 	return TC_ACT_OK;
 }
 
+#ifndef PROGRAMS_IP
 #include "values.bpf.h"
+#endif
 
 char kernel_license[] SEC("license") = "Dual BSD/GPL";

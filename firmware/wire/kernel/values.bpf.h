@@ -99,7 +99,7 @@ static __always_inline int send_values(struct __sk_buff *skb, const struct kerne
 		p = (void *)(long)skb->data;
 		if (p + FRAME > (void *)(long)skb->data_end)
 			return TC_ACT_SHOT;
-		token_write(p, g, i, t->epoch);
+		token_write(p, g, i, t->epoch, false);
 		if (length)
 			AT(p, AT_VERSION, uint8_t) = NBFW_FRAME_VERSION_VALUE;
 		if (i + 1 == t->end)

@@ -2,7 +2,7 @@
 /*
  * kernel_world.h - the wire "kernel", with its programs, in a network namespace; a group whose
  * state the engine of this process steps beside the programs; and packets for them
- * (BPF_PROG_TEST_RUN).
+ * (BPF_PROG_TEST_RUN). With WORLD_IP defined as 4 or 6, frames are in datagrams of this version.
  */
 #ifndef NBAR_TEST_KERNEL_WORLD_H
 #define NBAR_TEST_KERNEL_WORLD_H
@@ -13,7 +13,22 @@
 
 #include "kernel/kernel.c"
 
-#define FRAME (KERNEL_ETHER + NBFW_FRAME_SIZE)
+#ifndef WORLD_IP
+#define AT_FRAME KERNEL_ETHER
+#define ETHERTYPE KERNEL_TYPE
+#elif WORLD_IP == 4
+#define AT_FRAME KERNEL_UDP4
+#define ETHERTYPE 0x0800
+#define IP_SIZE KERNEL_IP4
+#define SELF "192.0.2.1:7000"
+#else
+#define AT_FRAME KERNEL_UDP6
+#define ETHERTYPE 0x86dd
+#define IP_SIZE KERNEL_IP6
+#define IPV6
+#define SELF "[2001:db8::1]:7000"
+#endif
+#define FRAME (AT_FRAME + NBFW_FRAME_SIZE)
 #define PORT 3u
 #define CELL 5u
 #define INDEX 7u
@@ -29,15 +44,17 @@ enum { PASS = 0, DROP = 2, REDIRECT = 7 };
 /* In the frame, and in the packet of a post. */
 enum {
 	AT_PROTOCOL = 12,
-	AT_VERSION = 14,
-	AT_TYPE = 15,
-	AT_RESERVED = 16,
-	AT_HANDLE = 18,
-	AT_COOKIE = 22,
-	AT_SENDER = 50,
+	AT_VERSION = AT_FRAME,
+	AT_TYPE = AT_FRAME + 1,
+	AT_RESERVED = AT_FRAME + 2,
+	AT_HANDLE = AT_FRAME + 4,
+	AT_COOKIE = AT_FRAME + 8,
+	AT_EPOCH = AT_FRAME + 20,
+	AT_SENDER = AT_FRAME + 36,
 	AT_IP = 14,
 	AT_UDP = 34,
-	AT_POST = 42
+	AT_POST = 42,
+	POST = AT_POST + sizeof(struct nbar_start)
 };
 
 static struct kernel_wire *w;
@@ -54,6 +71,10 @@ static uint64_t first_ns;
 
 static inline const char *option_of(void *args, const char *key)
 {
+#ifdef WORLD_IP
+	if (strcmp(key, "bind") == 0)
+		return SELF;
+#endif
 	return strcmp(key, "dev") == 0 ? args : NULL;
 }
 
@@ -83,6 +104,20 @@ static inline bool lend(bool sleeper, uint64_t left_ns)
 	return kernel_lend(&w->base, &g, &how);
 }
 
+/* Of the NIC of member i. */
+static inline struct nbnic_addr address_of(uint32_t i)
+{
+	const uint8_t last = (uint8_t)(10 + i);
+
+#ifndef WORLD_IP
+	return (struct nbnic_addr){ { 2, 0, 0, 0, 0, last } };
+#elif WORLD_IP == 4
+	return (struct nbnic_addr){ { 4, 0, 0x10, last, 192, 0, 2, last } };
+#else
+	return (struct nbnic_addr){ { 6, 0, 0x10, last, 0x20, 1, 0xd, 0xb8, [19] = last } };
+#endif
+}
+
 /* A group of SIZE members, of which this is member `rank`; its barriers may carry values. */
 static inline void group_begin(const char *alg, uint32_t rank, uint32_t value_max)
 {
@@ -106,10 +141,9 @@ static inline void group_begin(const char *alg, uint32_t rank, uint32_t value_ma
 		.cell = CELL,
 	};
 	for (uint32_t i = 0; i < SIZE; i++)
-		peer[i] = (struct nbnic_peer){ .rank = i,
-					       .handle = 100 + i,
-					       .cookie = 1000 + i,
-					       .addr = { { 2, 0, 0, 0, 0, (uint8_t)(10 + i) } } };
+		peer[i] = (struct nbnic_peer){
+			.rank = i, .handle = 100 + i, .cookie = 1000 + i, .addr = address_of(i)
+		};
 	for (uint32_t i = 0; i < p->nsend; i++)
 		send_peer[i] = (uint16_t)nbfw_plan_sends(p)[i].dst;
 	for (uint32_t i = 0; i < p->nrecv; i++)
@@ -177,19 +211,122 @@ static inline struct nbfw_token token_of(uint32_t slot, uint32_t epoch)
 				    .sender = from->handle };
 }
 
-static inline void frame_put(uint8_t *at, const uint8_t *to, const uint8_t *from,
-			     const struct nbfw_token *t)
+static inline void word_put(uint8_t *at, uint16_t word)
 {
-	memcpy(at, to, ETH_ALEN);
-	memcpy(at + ETH_ALEN, from, ETH_ALEN);
-	at[AT_PROTOCOL] = 0x88;
-	at[AT_PROTOCOL + 1] = 0xb5;
-	nbfw_token_pack(t, at + KERNEL_ETHER);
+	at[0] = (uint8_t)(word >> 8);
+	at[1] = (uint8_t)word;
+}
+
+#ifdef WORLD_IP
+/* Adds up words of a packet. */
+static inline uint16_t sum_of(const uint8_t *at, size_t size, uint32_t sum)
+{
+	for (size_t i = 0; i < size; i += 2)
+		sum += (uint32_t)at[i] << 8 | at[i + 1];
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t)((sum & 0xffff) + (sum >> 16));
+}
+
+static inline uint16_t word_at(uint32_t at)
+{
+	return (uint16_t)(packet[at] << 8 | packet[at + 1]);
+}
+
+enum {
+	AT_FROM = KERNEL_AT_IP(AT_FRAME, IP_SIZE),
+	AT_TO = AT_FROM + IP_SIZE,
+	AT_PORTS = KERNEL_AT_PORT(AT_FRAME),
+	AT_SUM = KERNEL_AT_SUM(AT_FRAME)
+};
+
+/* Of a datagram of FRAME bytes: the sum of its pseudo-header, and its checksum. */
+static inline uint16_t sum_begun(const uint8_t *at)
+{
+	return sum_of(at + AT_FROM, 2 * IP_SIZE, 17 + FRAME - AT_PORTS);
+}
+
+static inline void sum_put(uint8_t *at)
+{
+	uint16_t sum;
+
+	word_put(at + AT_SUM, 0);
+	sum = (uint16_t)~sum_of(at + AT_PORTS, FRAME - AT_PORTS, sum_begun(at));
+	word_put(at + AT_SUM, sum ? sum : 0xffff);
+}
+
+/* By the NIC that it goes to: the id of IPv4, or the label of IPv6: any number. */
+static uint8_t ip_id[SIZE][3];
+
+/* As the kernel writes the headers of this datagram: no option, no fragment. */
+static inline void datagram_put(uint8_t *at, const struct nbnic_addr *to,
+				const struct nbnic_addr *from)
+{
+	const uint8_t last = to->byte[3 + IP_SIZE];
+
+#if WORLD_IP == 4
+	static const uint8_t ip[] = {
+		0x45, 0, 0, FRAME - KERNEL_ETHER, 0, 0, 0x40, 0, 64, 17, 0, 0
+	};
+	const uint32_t at_id = AT_IP + 4;
+#else
+	static const uint8_t ip[] = { 0x60, 0, 0, 0, 0, FRAME - AT_PORTS, 17, 64 };
+	const uint32_t at_id = AT_IP + 1;
+#endif
+	memcpy(at + AT_IP, ip, sizeof(ip));
+	if (last >= 10)
+		memcpy(at + at_id, ip_id[last - 10], 3);
+	memcpy(at + AT_FROM, from->byte + 4, IP_SIZE);
+	memcpy(at + AT_TO, to->byte + 4, IP_SIZE);
+	if (WORLD_IP == 4)
+		word_put(at + AT_IP + 10, (uint16_t)~sum_of(at + AT_IP, 20, 0));
+	memcpy(at + AT_PORTS, from->byte + 2, 2);
+	memcpy(at + AT_PORTS + 2, to->byte + 2, 2);
+	word_put(at + AT_PORTS + 4, FRAME - AT_PORTS);
+	sum_put(at);
+}
+
+/* The daemon sends a frame to each NIC: from here on, the programs know how they go. */
+static inline int routes_make(void)
+{
+	const struct nbfw_token t = { .type = NBFW_PROBE };
+
+	for (uint32_t i = 0; i < SIZE; i++) {
+		const struct nbnic_addr to = address_of(i);
+
+		if (!kernel_transmit(&w->base, &to, &t) ||
+		    recv(other_end, packet, sizeof(packet), 0) != FRAME)
+			return -1;
+		memcpy(ip_id[i], packet + AT_IP + (WORLD_IP == 4 ? 4 : 1), 3);
+	}
+	return 0;
+}
+#else
+static inline int routes_make(void)
+{
+	return 0;
+}
+#endif
+
+static inline void frame_put(uint8_t *at, const struct nbnic_addr *to,
+			     const struct nbnic_addr *from, const struct nbfw_token *t)
+{
+	nbfw_token_pack(t, at + AT_FRAME);
+	word_put(at + AT_PROTOCOL, ETHERTYPE);
+#ifdef WORLD_IP
+	const uint8_t mac[] = { 2, 0, 0, 0, 0, to->byte[3 + IP_SIZE] };
+
+	memcpy(at, to == &w->base.addr ? w->mac : mac, ETH_ALEN);
+	memcpy(at + ETH_ALEN, w->mac, ETH_ALEN);
+	datagram_put(at, to, from);
+#else
+	memcpy(at, to->byte, ETH_ALEN);
+	memcpy(at + ETH_ALEN, from->byte, ETH_ALEN);
+#endif
 }
 
 static inline void token_put(const struct nbfw_token *t)
 {
-	frame_put(packet, w->mac, peer[recv_peer[t->slot % NBFW_FIXED_SLOTS]].addr.byte, t);
+	frame_put(packet, &w->base.addr, &peer[recv_peer[t->slot % NBFW_FIXED_SLOTS]].addr, t);
 	length = FRAME + t->value_length;
 	mark = 0;
 }
@@ -247,7 +384,7 @@ static inline void post_put(uint32_t posted, uint32_t sleeps)
 
 	memcpy(packet, headers, sizeof(headers));
 	memcpy(packet + AT_POST, &post, sizeof(post));
-	length = FRAME;
+	length = POST;
 	mark = KERNEL_MARK;
 }
 
@@ -315,7 +452,7 @@ static inline void sends_are(const struct nbfw_action *a, uint32_t verdict, uint
 		if (g.values)
 			nbfw_values_at(g.values, in_kernel().send[i].step, &t);
 		size = FRAME + t.value_length;
-		frame_put(wanted, to->addr.byte, w->mac, &t);
+		frame_put(wanted, &to->addr, &w->base.addr, &t);
 		if (i + 1 < a->send_end)
 			assert_true(recv(other_end, frame, sizeof(frame), 0) == (ssize_t)size);
 		else
@@ -385,21 +522,43 @@ static inline void post_goes(void)
 
 /* --- the world ------------------------------------------------------------------------------- */
 
+static inline void say(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+}
+
 static inline int setup_all(void **unused)
 {
 	struct sockaddr_ll at = { .sll_family = AF_PACKET,
-				  .sll_protocol = htons(KERNEL_TYPE),
+				  .sll_protocol = htons(ETHERTYPE),
 				  .sll_ifindex = (int)if_nametoindex("v1") };
 	const struct timeval limit = { .tv_sec = 5 };
 	static char dev[] = "v0";
 	struct wire_base *base;
 
+	wire_object_log = say;
 	if (kernel_open("test", option_of, dev, &base) < 0)
 		return -1;
 	w = (struct kernel_wire *)base;
-	other_end = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(KERNEL_TYPE));
+	other_end = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETHERTYPE));
+#ifdef IPV6 /* nothing of the network itself */
+	const struct sock_fprog udp = {
+		4, (struct sock_filter[]){ BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 20),
+					   BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_UDP, 0, 1),
+					   BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+					   BPF_STMT(BPF_RET | BPF_K, 0) }
+	};
+
+	if (setsockopt(other_end, SOL_SOCKET, SO_ATTACH_FILTER, &udp, sizeof(udp)) < 0)
+		return -1;
+#endif
 	return setsockopt(other_end, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) < 0 ||
-	       bind(other_end, (struct sockaddr *)&at, sizeof(at)) < 0;
+	       bind(other_end, (struct sockaddr *)&at, sizeof(at)) < 0 || routes_make() < 0;
 }
 
 static inline int teardown_all(void **unused)
@@ -425,6 +584,15 @@ static inline int teardown(void **unused)
 	return 0;
 }
 
+#ifdef IPV6
+#define NETWORK \
+	"sysctl -qw net.ipv6.conf.v1.disable_ipv6=1 && ip addr add 2001:db8::1/64 dev v0 nodad"
+#define NEIGHBOUR "2001:db8::$(printf %x $n)"
+#else
+#define NETWORK "{ sysctl -qw net.ipv6.conf.all.disable_ipv6=1; ip addr add 192.0.2.1/24 dev v0; }"
+#define NEIGHBOUR "192.0.2.$n"
+#endif
+
 /* Makes the network. Returns why that, or a program, is not to be had; or NULL. */
 static inline const char *cannot(void)
 {
@@ -442,10 +610,11 @@ static inline const char *cannot(void)
 	CPU_ZERO(&one);
 	CPU_SET((unsigned)sched_getcpu(), &one);
 	if (unshare(CLONE_NEWNET) < 0 || sched_setaffinity(0, sizeof(one), &one) < 0 ||
-	    system("exec 2>/dev/null; ip link add v0 type veth peer name v1 && "
-		   "sysctl -qw net.ipv6.conf.all.disable_ipv6=1; ip addr add 192.0.2.1/24 dev v0 && "
-		   "ip link set v1 up && ip link set v0 up && "
-		   "ip neigh add 192.0.2.2 lladdr 02:00:00:00:00:02 dev v0") != 0)
+	    system("exec 2>/dev/null; ip link add v0 type veth peer name v1 && " NETWORK
+		   " && ip link set v1 up && ip link set v0 up && for n in 2 $(seq 10 17); do "
+		   "ip neigh add " NEIGHBOUR
+		   " lladdr 02:00:00:00:00:$(printf %02x $n) dev v0 || exit; "
+		   "done") != 0)
 		return "no network namespace, or no pair of interfaces, is permitted";
 	return NULL;
 }

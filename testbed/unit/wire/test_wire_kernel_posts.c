@@ -48,12 +48,12 @@ static void what_is_not_a_post_stays_or_passes(void **unused)
 		packet[wrong[i].at] ^= wrong[i].flip;
 		out_is(wrong[i].what, DROP, false);
 	}
-	for (uint32_t n = AT_UDP; n < FRAME; n++) {
+	for (uint32_t n = AT_UDP; n < POST; n++) {
 		post_put(EPOCH + 1, 0);
 		length = n;
 		out_is("short", DROP, false);
 	}
-	for (uint32_t n = FRAME + 1; n < FRAME + 40; n++) {
+	for (uint32_t n = POST + 1; n < FRAME + 40; n++) {
 		post_put(EPOCH + 1, 0);
 		length = n;
 		out_is("long", DROP, true);
@@ -67,7 +67,7 @@ static void what_is_not_a_post_stays_or_passes(void **unused)
 	assert_int_equal(run("kernel_out"), DROP);
 	length = AT_UDP;
 	assert_int_equal(run("kernel_out"), DROP);
-	length = FRAME;
+	length = POST;
 	packet[AT_IP + 19] ^= 1;
 	out_is("to another host", NEXT, false);
 	post_put(EPOCH + 1, 0);
