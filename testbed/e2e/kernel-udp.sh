@@ -95,13 +95,15 @@ ok "kernel-udp: the programs have run most of them" in_kernel "$ITERATIONS"
 ok "kernel-udp: each algorithm" each_alg
 ok "kernel-udp: 500 barriers of hosts that sleep" env NBAR_WAIT=block "$oracle" -i 500 "$work/a/n0.sock" "$work/b/n1.sock"
 ok "kernel-udp: late members" barriers -i 20 -d 10
-ok "kernel-udp: 300 barriers with values" barriers -v 8 -i 300
+ok "kernel-udp: 300 barriers with values, most by the programs" values_by_programs barriers
+ok "kernel-udp: 300 with values that the daemon folds, and with others" barriers -v 256 -i 300
 ok "kernel-udp: 500 barriers of 4, two ports on each NIC" "$oracle" -i 500 -a dissemination:3 \
 	"$work/a/n0.sock" "$work/a/n0.sock" "$work/b/n1.sock" "$work/b/n1.sock"
 ok "kernel-udp: the other NIC gets another MAC address" moves_meanwhile
 ok "kernel-udp: 1000 barriers with it" barriers_in_kernel
 if command -v nft >/dev/null && worse_wire 2>/dev/null; then
 	ok "kernel-udp: 300 barriers of 2 with 5 % loss and 5 % duplicates" barriers -i 300 -a linear
+	ok "kernel-udp: 100 with values, and loss" barriers -v 64 -i 100
 	nft delete table netdev nbar
 else
 	skip "kernel-udp: loss and duplicates" "no nftables with an egress hook here (apt-get install nftables)"
@@ -109,9 +111,10 @@ fi
 ok "kernel-udp: a NIC of wire udp in the other namespace" udp_there
 ok "kernel-udp: 1000 barriers with it, most by the programs" barriers_in_kernel
 ok "kernel-udp: each algorithm with it" each_alg
+ok "kernel-udp: 300 with values and with it, most by the programs" values_by_programs barriers
 ok "kernel-udp: daemons with frames over IPv6" both_6
 ok "kernel-udp: 1000 barriers over IPv6, most by the programs" barriers_in_kernel
-ok "kernel-udp: each algorithm over IPv6" each_alg
+ok "kernel-udp: 300 with values over IPv6, most by the programs" values_by_programs barriers
 ok "kernel-udp: through a router" routed
 ok "kernel-udp: a daemon is killed amid barriers" killed_daemon
 ok "kernel-udp: what leaves by another interface stays with the daemon" other_interface

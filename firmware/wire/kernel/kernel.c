@@ -154,7 +154,7 @@ static int object_load(struct kernel_wire *w, bool values)
 	w->object = bpf_object__open_mem(at[0], (size_t)(at[1] - at[0]), NULL);
 	if (!w->object)
 		return -errno;
-	for (int i = 1; i <= 2 && !is_udp(w); i++)
+	for (int i = 1; i <= 2; i++)
 		bpf_program__set_autoload(
 			bpf_object__find_program_by_name(w->object, program_names[i]), values);
 	rc = self_tell(w);
@@ -167,7 +167,7 @@ static int programs_load(struct kernel_wire *w, const char *nic)
 	int rc, why = 0;
 
 	libbpf_set_print(quiet);
-	rc = is_udp(w) || kernel_takes_values() ? object_load(w, true) : -EOPNOTSUPP;
+	rc = kernel_takes_values() ? object_load(w, true) : -EOPNOTSUPP;
 	if (rc < 0) {
 		why = -rc;
 		rc = object_load(w, false);

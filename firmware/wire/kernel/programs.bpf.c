@@ -95,6 +95,9 @@ struct {
 	__array(values, struct results);
 } pages SEC(".maps");
 
+/* A length that the verifier knows to be one of a value. */
+#define VALUE_LENGTH(n) (1 + NBFW_AT_MOST((n)-1, NBFW_FIXED_PLACE - 1))
+
 /* Three objects, with programs of the same names: the daemon loads one. */
 #include "frame.bpf.h"
 
@@ -167,15 +170,21 @@ static __always_inline void step_note(struct kernel_group *g, const struct nbfw_
 }
 
 static __always_inline void token_write(void *p, const struct kernel_group *g, uint32_t i,
-					uint32_t epoch, bool open)
+					uint32_t epoch, const void *value, uint32_t length,
+					bool open)
 {
 	const struct kernel_send *to = &g->send[i % NBFW_FIXED_SENDS];
+	uint32_t sum = to->sum;
 
 	AT(p, 0, uint16_t) = AT(to->frame, 0, uint16_t);
 	for (uint32_t at = 2; at < FRAME; at += 4)
 		AT(p, at, uint32_t) = AT(to->frame, at, uint32_t);
 	AT(p, AT_EPOCH, uint32_t) = epoch;
-	sum_write(p, to->sum, open);
+	if (length) {
+		AT(p, AT_VERSION, uint8_t) = NBFW_FRAME_VERSION_VALUE;
+		sum += value_fit(p, value, length);
+	}
+	sum_write(p, sum, open);
 }
 
 /* Sends [first, end): clones, and the packet in hand as the last. */
@@ -192,7 +201,7 @@ static __always_inline int send_all(struct __sk_buff *skb, const struct kernel_g
 			return TC_ACT_SHOT;
 		if (in && n == 0)
 			open = sum_is_open(p);
-		token_write(p, g, i, t->epoch, open);
+		token_write(p, g, i, t->epoch, NULL, 0, open);
 		if (i + 1 == t->end)
 			return in ? (int)bpf_redirect(skb->ifindex, 0) : TC_ACT_OK;
 		bpf_clone_redirect(skb, skb->ifindex, 0);
@@ -231,7 +240,7 @@ static __always_inline struct kernel_group *token_read(struct __sk_buff *skb, ui
 
 	/* A tag of a VLAN: no frame for this interface, unless the daemon says so. */
 	if (skb->vlan_present || skb->len != length || p + FRAME > (void *)(long)skb->data_end ||
-	    !headers_fit(p) || skb->pkt_type != 0 ||
+	    !headers_fit(p, length) || skb->pkt_type != 0 ||
 	    AT(p, AT_VERSION, uint16_t) != (version | NBFW_TOKEN << 8) ||
 	    AT(p, AT_RESERVED, uint16_t) != 0)
 		return NULL;
@@ -269,12 +278,14 @@ SEC("tc") int kernel_in(struct __sk_buff *skb)
 {
 	struct nbfw_token token = { .type = NBFW_TOKEN };
 	struct kernel_group *g = token_read(skb, FRAME, NBFW_FRAME_VERSION, &token);
+	const void *p = (void *)(long)skb->data;
 	struct nbar_results *r;
 	struct nbfw_action a;
 	struct todo t = { 0 };
 	bool lent;
 
-	if (!g || g->values)
+	/* The packet has FRAME bytes, as token_read has seen. */
+	if (!g || g->values || p + FRAME > (void *)(long)skb->data_end || !sum_fits(p, 0))
 		return NEXT;
 	r = results_of(g->port);
 	if (!r)
@@ -416,7 +427,7 @@ SEC("tc") int kernel_out(struct __sk_buff *skb)
 		return TC_ACT_SHOT;
 	}
 	post_end(skb, g, index, &t);
-	if (t.first == t.end || !post_grow(skb))
+	if (t.first == t.end || !post_grow(skb, FRAME))
 		return TC_ACT_SHOT;
 	return send_all(skb, g, &t, false);
 }
@@ -464,8 +475,6 @@ SEC("tc") int kernel_hand(struct __sk_buff *skb)
 	return TC_ACT_OK;
 }
 
-#ifndef PROGRAMS_IP
 #include "values.bpf.h"
-#endif
 
 char kernel_license[] SEC("license") = "Dual BSD/GPL";

@@ -7,8 +7,6 @@
  * does not fit the others, the daemon goes on. kernel.c says which Linux takes them.
  */
 #define VALUE_LEAST (NBFW_VALUE_HEAD + 1)
-/* A length that the verifier knows to be one of a value. */
-#define VALUE_LENGTH(n) (1 + NBFW_AT_MOST((n)-1, NBFW_FIXED_PLACE - 1))
 
 /* What the programs keep of the values of a lent group. */
 struct {
@@ -37,10 +35,10 @@ struct {
 } carried SEC(".maps");
 
 /* False: it is none that the programs take. */
-static __always_inline bool carried_read(struct __sk_buff *skb, struct carried *v)
+static __always_inline bool carried_read(struct __sk_buff *skb, uint32_t at, struct carried *v)
 {
 	const struct nbfw_value *value = (void *)v->byte;
-	uint32_t length = skb->len - FRAME;
+	uint32_t length = skb->len - at;
 
 	for (uint32_t i = 0; i < sizeof(v->byte); i += 8)
 		NBFW_WORD(v->byte + i, 64) = 0; /* no value of another user */
@@ -48,8 +46,8 @@ static __always_inline bool carried_read(struct __sk_buff *skb, struct carried *
 	v->t = (struct todo){ 0 };
 	if (length == 0)
 		return true;
-	if (length < VALUE_LEAST || length > sizeof(v->byte) ||
-	    bpf_skb_load_bytes(skb, FRAME, v->byte, VALUE_LENGTH(length)) != 0)
+	if (length < VALUE_LEAST || length % VALUE_UNIT != 0 || length > sizeof(v->byte) ||
+	    bpf_skb_load_bytes(skb, at, v->byte, VALUE_LENGTH(length)) != 0)
 		return false;
 	return value->type <= NBAR_DOUBLE && nbfw_value_length(value) == length - NBFW_VALUE_HEAD;
 }
@@ -85,23 +83,23 @@ static __always_inline int send_values(struct __sk_buff *skb, const struct kerne
 				       uint32_t length, bool in)
 {
 	uint32_t i = t->first;
+	bool open = false;
 
 	for (uint32_t n = 0; n < NBFW_FIXED_SENDS && i < t->end; n++, i++) {
-		const struct kernel_send *to = &g->send[i % NBFW_FIXED_SENDS];
+		const void *value =
+			nbfw_values_place(x, t->epoch, g->send[i % NBFW_FIXED_SENDS].step);
 		void *p;
 
 		/* No step may overwrite this value before the start of epoch + 2; by then nobody
 		 * waits for the token. */
-		if (length &&
-		    bpf_skb_store_bytes(skb, FRAME, nbfw_values_place(x, t->epoch, to->step),
-					VALUE_LENGTH(length), 0) != 0)
+		if (length && bpf_skb_store_bytes(skb, FRAME, value, VALUE_LENGTH(length), 0) != 0)
 			return TC_ACT_SHOT;
 		p = (void *)(long)skb->data;
 		if (p + FRAME > (void *)(long)skb->data_end)
 			return TC_ACT_SHOT;
-		token_write(p, g, i, t->epoch, false);
-		if (length)
-			AT(p, AT_VERSION, uint8_t) = NBFW_FRAME_VERSION_VALUE;
+		if (in && n == 0)
+			open = sum_is_open(p);
+		token_write(p, g, i, t->epoch, value, length, open);
 		if (i + 1 == t->end)
 			return in ? (int)bpf_redirect(skb->ifindex, 0) : TC_ACT_OK;
 		bpf_clone_redirect(skb, skb->ifindex, 0);
@@ -137,15 +135,20 @@ SEC("tc") int kernel_in_value(struct __sk_buff *skb)
 	struct todo t;
 	struct carried *v = bpf_map_lookup_elem(&carried, &zero);
 	uint32_t index, length;
+	const void *p;
 	bool lent;
 
-	if (skb->len < FRAME || skb->protocol != bpf_htons(KERNEL_TYPE))
+	if (skb->len < FRAME || skb->protocol != bpf_htons(ETHERTYPE))
 		return NEXT;
 	g = token_read(skb, skb->len,
 		       skb->len == FRAME ? NBFW_FRAME_VERSION : NBFW_FRAME_VERSION_VALUE, &token);
 	index = token.handle & 0xffff;
 	x = g ? values_of(g, index) : NULL;
-	if (!x || !v || !carried_read(skb, v))
+	if (!x || !v || !carried_read(skb, FRAME, v))
+		return NEXT;
+	p = (void *)(long)skb->data;
+	if (p + FRAME > (void *)(long)skb->data_end ||
+	    !sum_fits(p, v->length ? value_sum(v->byte, v->length) : 0))
 		return NEXT;
 	r = results_of(g->port);
 	if (!r)
@@ -196,7 +199,7 @@ SEC("tc") int kernel_out_value(struct __sk_buff *skb)
 	r = results_of(post.reserved);
 	if (!r)
 		return TC_ACT_SHOT;
-	fits = carried_read(skb, v);
+	fits = carried_read(skb, POST, v);
 	length = v->length;
 	bpf_spin_lock(&g->lock);
 	lent = post_is_lent(g, &post) && g->values;
@@ -226,5 +229,7 @@ SEC("tc") int kernel_out_value(struct __sk_buff *skb)
 	NBFW_FORGET_ALL();
 	t = v->t;
 	post_end(skb, g, index, &t);
+	if (t.first == t.end || !post_grow(skb, FRAME + length))
+		return TC_ACT_SHOT;
 	return send_values(skb, g, x, &t, length, false);
 }

@@ -14,14 +14,17 @@
 #include "kernel/kernel.c"
 
 #ifndef WORLD_IP
+#define VALUE_UNIT 1u /* of bytes of values */
 #define AT_FRAME KERNEL_ETHER
 #define ETHERTYPE KERNEL_TYPE
 #elif WORLD_IP == 4
+#define VALUE_UNIT 4u
 #define AT_FRAME KERNEL_UDP4
 #define ETHERTYPE 0x0800
 #define IP_SIZE KERNEL_IP4
 #define SELF "192.0.2.1:7000"
 #else
+#define VALUE_UNIT 4u
 #define AT_FRAME KERNEL_UDP6
 #define ETHERTYPE 0x86dd
 #define IP_SIZE KERNEL_IP6
@@ -236,21 +239,22 @@ enum {
 	AT_FROM = KERNEL_AT_IP(AT_FRAME, IP_SIZE),
 	AT_TO = AT_FROM + IP_SIZE,
 	AT_PORTS = KERNEL_AT_PORT(AT_FRAME),
-	AT_SUM = KERNEL_AT_SUM(AT_FRAME)
+	AT_SUM = KERNEL_AT_SUM(AT_FRAME),
+	AT_ID = WORLD_IP == 4 ? 18 : 15
 };
 
-/* Of a datagram of FRAME bytes: the sum of its pseudo-header, and its checksum. */
-static inline uint16_t sum_begun(const uint8_t *at)
+/* Of a datagram: the sum of its pseudo-header, and its checksum. */
+static inline uint16_t sum_begun(const uint8_t *at, size_t size)
 {
-	return sum_of(at + AT_FROM, 2 * IP_SIZE, 17 + FRAME - AT_PORTS);
+	return sum_of(at + AT_FROM, 2 * IP_SIZE, 17 + (uint32_t)size - AT_PORTS);
 }
 
-static inline void sum_put(uint8_t *at)
+static inline void sum_put(uint8_t *at, size_t size)
 {
 	uint16_t sum;
 
 	word_put(at + AT_SUM, 0);
-	sum = (uint16_t)~sum_of(at + AT_PORTS, FRAME - AT_PORTS, sum_begun(at));
+	sum = (uint16_t)~sum_of(at + AT_PORTS, size - AT_PORTS, sum_begun(at, size));
 	word_put(at + AT_SUM, sum ? sum : 0xffff);
 }
 
@@ -259,30 +263,30 @@ static uint8_t ip_id[SIZE][3];
 
 /* As the kernel writes the headers of this datagram: no option, no fragment. */
 static inline void datagram_put(uint8_t *at, const struct nbnic_addr *to,
-				const struct nbnic_addr *from)
+				const struct nbnic_addr *from, size_t size)
 {
 	const uint8_t last = to->byte[3 + IP_SIZE];
 
 #if WORLD_IP == 4
-	static const uint8_t ip[] = {
-		0x45, 0, 0, FRAME - KERNEL_ETHER, 0, 0, 0x40, 0, 64, 17, 0, 0
-	};
-	const uint32_t at_id = AT_IP + 4;
+	static const uint8_t ip[] = { 0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, 17, 0, 0 };
 #else
-	static const uint8_t ip[] = { 0x60, 0, 0, 0, 0, FRAME - AT_PORTS, 17, 64 };
-	const uint32_t at_id = AT_IP + 1;
+	static const uint8_t ip[] = { 0x60, 0, 0, 0, 0, 0, 17, 64 };
 #endif
 	memcpy(at + AT_IP, ip, sizeof(ip));
 	if (last >= 10)
-		memcpy(at + at_id, ip_id[last - 10], 3);
+		memcpy(at + AT_ID, ip_id[last - 10], sizeof(ip_id[0]));
 	memcpy(at + AT_FROM, from->byte + 4, IP_SIZE);
 	memcpy(at + AT_TO, to->byte + 4, IP_SIZE);
-	if (WORLD_IP == 4)
-		word_put(at + AT_IP + 10, (uint16_t)~sum_of(at + AT_IP, 20, 0));
+#if WORLD_IP == 4
+	word_put(at + AT_IP + 2, (uint16_t)(size - KERNEL_ETHER));
+	word_put(at + AT_IP + 10, (uint16_t)~sum_of(at + AT_IP, 20, 0));
+#else
+	word_put(at + AT_IP + 4, (uint16_t)(size - AT_PORTS));
+#endif
 	memcpy(at + AT_PORTS, from->byte + 2, 2);
 	memcpy(at + AT_PORTS + 2, to->byte + 2, 2);
-	word_put(at + AT_PORTS + 4, FRAME - AT_PORTS);
-	sum_put(at);
+	word_put(at + AT_PORTS + 4, (uint16_t)(size - AT_PORTS));
+	sum_put(at, size);
 }
 
 /* The daemon sends a frame to each NIC: from here on, the programs know how they go. */
@@ -296,7 +300,7 @@ static inline int routes_make(void)
 		if (!kernel_transmit(&w->base, &to, &t) ||
 		    recv(other_end, packet, sizeof(packet), 0) != FRAME)
 			return -1;
-		memcpy(ip_id[i], packet + AT_IP + (WORLD_IP == 4 ? 4 : 1), 3);
+		memcpy(ip_id[i], packet + AT_ID, sizeof(ip_id[i]));
 	}
 	return 0;
 }
@@ -317,7 +321,7 @@ static inline void frame_put(uint8_t *at, const struct nbnic_addr *to,
 
 	memcpy(at, to == &w->base.addr ? w->mac : mac, ETH_ALEN);
 	memcpy(at + ETH_ALEN, w->mac, ETH_ALEN);
-	datagram_put(at, to, from);
+	datagram_put(at, to, from, FRAME + t->value_length);
 #else
 	memcpy(at, to->byte, ETH_ALEN);
 	memcpy(at + ETH_ALEN, from->byte, ETH_ALEN);

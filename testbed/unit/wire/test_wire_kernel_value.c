@@ -71,8 +71,8 @@ static void value_post_put(uint32_t posted, const struct nbfw_value *v)
 {
 	post_put(posted, 0);
 	if (v)
-		memcpy(packet + FRAME, v, carries(v));
-	length = FRAME + carries(v);
+		memcpy(packet + POST, v, carries(v));
+	length = POST + carries(v);
 }
 
 static void value_post_goes(const struct nbfw_value *v)
@@ -110,9 +110,11 @@ static const struct nbar_value *result_of(uint32_t epoch)
 static void barrier_runs(const struct form *f)
 {
 	const uint32_t n = g.plan->nrecv, epoch = s_now()->epoch + 1;
-	const uint32_t count = f ? 1 + (uint32_t)some() % (NBFW_FIXED_VALUE / f->size) : 0;
+	uint32_t count = f ? 1 + (uint32_t)some() % (NBFW_FIXED_VALUE / f->size) : 0;
 	uint32_t order[33], at;
 
+	while (f && count * f->size % VALUE_UNIT)
+		count++;
 	for (uint32_t i = 0; i <= n; i++) {
 		at = (uint32_t)some() % (i + 1);
 		order[i] = order[at];
@@ -236,6 +238,15 @@ static void the_daemon_gets_what_does_not_fit(void **unused)
 	token_put(&t);
 	packet[AT_VERSION] = NBFW_FRAME_VERSION;
 	frame_passes("version of a frame without value");
+#ifdef WORLD_IP
+	token_put(&t);
+	packet[FRAME + NBFW_VALUE_HEAD] ^= 1;
+	frame_passes("a value that its sum does not fit");
+	value_make(&odd, &(const struct form){ NBAR_SUM, NBAR_INT16, 2 }, 1);
+	t = value_token(0, EPOCH + 1, &odd);
+	token_put(&t);
+	frame_passes("half a word");
+#endif
 	/* Posts. */
 	value_make(&odd, &sum, 9);
 	value_post_put(EPOCH + 1, &odd);
@@ -244,7 +255,7 @@ static void the_daemon_gets_what_does_not_fit(void **unused)
 	value_post_put(EPOCH + 1, &odd);
 	post_is_taken("a pair");
 	value_post_put(EPOCH + 1, &own);
-	packet[FRAME + 2]++;
+	packet[POST + 2]++;
 	post_is_taken("a count that does not fit");
 	/* An early token, and then another post; or a running barrier, and then another token. */
 	t = value_token(0, EPOCH + 1, &others[0]);
