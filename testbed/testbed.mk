@@ -82,9 +82,9 @@ $(BUILD)/test_wire_auth $(BUILD)/test_wire_frames $(BUILD)/test_hostnic_make: AL
 
 # With the programs for the kernel, if they are built.
 $(BUILD)/test/testbed/unit/wire/test_wire_kernel%: CFLAGS_test += $(if $(KERNEL),$(CFLAGS_kernel) -DWIRES_KERNEL)
-$(addprefix $(BUILD)/test/testbed/unit/wire/,test_wire_kernel.o test_wire_kernel_posts.o test_wire_kernel_udp4.o test_wire_kernel_udp6.o test_wire_kernel_value.o test_wire_kernel_value4.o): $(if $(KERNEL),$(KERNEL_PROGRAMS) $(WIRE_BUILD_H))
-$(addprefix $(BUILD)/,test_wire_kernel test_wire_kernel_posts test_wire_kernel_udp4 test_wire_kernel_udp6 test_wire_kernel_value test_wire_kernel_value4): $(if $(KERNEL),$(WIRE_LOG_OBJ))
-$(addprefix $(BUILD)/,test_wire_kernel test_wire_kernel_posts test_wire_kernel_udp4 test_wire_kernel_udp6 test_wire_kernel_value test_wire_kernel_value4): ALL_LDFLAGS += $(if $(KERNEL),-Wl$(comma)--no-as-needed $(shell pkg-config --libs libbpf))
+$(addprefix $(BUILD)/test/testbed/unit/wire/,test_wire_kernel.o test_wire_kernel_posts.o test_wire_kernel_posts6.o test_wire_kernel_udp4.o test_wire_kernel_udp6.o test_wire_kernel_value.o test_wire_kernel_value4.o): $(if $(KERNEL),$(KERNEL_PROGRAMS) $(WIRE_BUILD_H))
+$(addprefix $(BUILD)/,test_wire_kernel test_wire_kernel_posts test_wire_kernel_posts6 test_wire_kernel_udp4 test_wire_kernel_udp6 test_wire_kernel_value test_wire_kernel_value4): $(if $(KERNEL),$(WIRE_LOG_OBJ))
+$(addprefix $(BUILD)/,test_wire_kernel test_wire_kernel_posts test_wire_kernel_posts6 test_wire_kernel_udp4 test_wire_kernel_udp6 test_wire_kernel_value test_wire_kernel_value4): ALL_LDFLAGS += $(if $(KERNEL),-Wl$(comma)--no-as-needed $(shell pkg-config --libs libbpf))
 
 # NICs over a simulated wire.
 NIC_WORLD_OBJ := $(BUILD)/test/testbed/unit/nic/nic_world.o

@@ -20,7 +20,7 @@
 #define ADDRESS_SIZE KERNEL_IP4
 #endif
 #define UDP_SIZE(length) ((length)-AT_FROM_PORT) /* with its header */
-#define VALUE_UNIT 4u                            /* bytes: a sum is of words */
+#define VALUE_UNIT KERNEL_VALUE_UNIT
 enum {
 	AT_FROM = KERNEL_AT_IP(AT_FRAME, ADDRESS_SIZE),
 	AT_TO = AT_FROM + ADDRESS_SIZE,
@@ -53,14 +53,14 @@ static __always_inline bool ip_fits(const void *p, uint32_t length)
 	       AT(p, 20, uint8_t) == 17;
 #else
 	return AT(p, AT_PROTOCOL, uint16_t) == bpf_htons(ETHERTYPE) &&
-	       AT(p, AT_IP_LENGTH, uint8_t) == 0x45 &&
+	       AT(p, AT_IP_BEGIN, uint8_t) == 0x45 &&
 	       AT(p, AT_IP_SIZE, uint16_t) == bpf_htons((uint16_t)(length - KERNEL_ETHER)) &&
 	       (AT(p, 20, uint16_t) & bpf_htons(0x3fff)) == 0 &&
 	       AT(p, AT_IP_PROTOCOL, uint8_t) == 17;
 #endif
 }
 
-/* At these places of the packet are the port and IP of this NIC. */
+/* At these places of the packet are the port and IP of the NIC `name`. */
 static __always_inline bool name_fits(const void *p, uint32_t port, uint32_t ip,
 				      const volatile struct kernel_address *name)
 {
@@ -101,7 +101,7 @@ static __always_inline uint32_t value_sum(const void *value, uint32_t length)
 	return fold((uint32_t)bpf_csum_diff(NULL, 0, (void *)value, VALUE_LENGTH(length) & ~3u, 0));
 }
 
-/* value: its sum. 0: the packet has none, as IPv4 permits. */
+/* value: its sum. A sum of 0 says that the packet has none, as IPv4 permits. */
 static __always_inline bool sum_is_right(const void *p, uint32_t value)
 {
 	if (AT(p, AT_SUM, uint16_t) == 0)

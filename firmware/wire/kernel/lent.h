@@ -47,6 +47,9 @@ struct kernel_address {
 	uint32_t ip[4];
 };
 
+/* Bytes: the programs take values of whole words, of which the sum of a datagram is made. */
+#define KERNEL_VALUE_UNIT 4u
+
 /* This NIC, and the cookie of its socket. */
 struct kernel_self {
 	struct kernel_address at;
@@ -56,7 +59,7 @@ struct kernel_self {
 /* The headers of a frame of the daemon, and when it left. */
 struct kernel_route {
 	uint64_t time;
-	uint8_t header[KERNEL_UDP6];
+	uint8_t header[KERNEL_UDP6 + 2]; /* no padding follows */
 };
 
 /* A send of the plan: its frame, all but the epoch. */

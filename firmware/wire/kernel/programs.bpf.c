@@ -27,10 +27,11 @@
 /* In a packet of a start socket. */
 enum {
 	AT_PROTOCOL = 12,
-	AT_IP_LENGTH = 14,
+	AT_IP_BEGIN = 14,
 	AT_IP_PROTOCOL = 23,
 	AT_IP_TO = 30,
 	AT_UDP_TO = 36,
+	AT_UDP_SUM = 40,
 	AT_POST = 42
 };
 #define POST (AT_POST + sizeof(struct nbar_start))
@@ -316,7 +317,8 @@ static __always_inline bool is_start(struct __sk_buff *skb)
 }
 
 /* Nothing else of a start socket, nor to its address, leaves the host: fragments, packets with
- * options, packets to others. It is a post, or it is dropped. */
+ * options, packets to others. It is a post, or it is dropped. A post has no sum: the interface
+ * would write it into the token. */
 static __always_inline struct kernel_group *post_read(struct __sk_buff *skb,
 						      struct nbar_start *post, uint32_t *index)
 {
@@ -326,9 +328,10 @@ static __always_inline struct kernel_group *post_read(struct __sk_buff *skb,
 
 	if (!port || skb->len < POST || p + POST > (void *)(long)skb->data_end ||
 	    AT(p, AT_PROTOCOL, uint16_t) != bpf_htons(0x0800) ||
-	    AT(p, AT_IP_LENGTH, uint8_t) != 0x45 || AT(p, AT_IP_PROTOCOL, uint8_t) != 17 ||
+	    AT(p, AT_IP_BEGIN, uint8_t) != 0x45 || AT(p, AT_IP_PROTOCOL, uint8_t) != 17 ||
 	    AT(p, AT_IP_TO, uint32_t) != bpf_htonl(KERNEL_UDP_TO) ||
-	    AT(p, AT_UDP_TO, uint16_t) != bpf_htons(KERNEL_UDP_PORT))
+	    AT(p, AT_UDP_TO, uint16_t) != bpf_htons(KERNEL_UDP_PORT) ||
+	    AT(p, AT_UDP_SUM, uint16_t) != 0)
 		return NULL;
 	__builtin_memcpy(post, p + AT_POST, sizeof(*post));
 	key = (uint64_t)*port << 32 | post->cell;
@@ -440,6 +443,7 @@ SEC("tc") int kernel_hand(struct __sk_buff *skb)
 	struct nbfw_state *s;
 	uint32_t index;
 	bool runs;
+	long made;
 
 	if ((void *)(h + 1) > (void *)(long)skb->data_end)
 		return TC_ACT_SHOT;
@@ -457,8 +461,10 @@ SEC("tc") int kernel_hand(struct __sk_buff *skb)
 		bpf_spin_unlock(&g->lock);
 		return TC_ACT_OK;
 	}
-	/* Busy: it was made when the group of this index was lent for the first time. */
-	bpf_timer_init(&g->timer, &groups, 1 /* CLOCK_MONOTONIC */);
+	/* Busy: it is there, since the daemon has not described the group again. */
+	made = bpf_timer_init(&g->timer, &groups, 1 /* CLOCK_MONOTONIC */);
+	if (made != 0 && made != -16 /* EBUSY */)
+		return TC_ACT_SHOT;
 	bpf_timer_set_callback(&g->timer, timer_tick);
 	bpf_spin_lock(&g->lock);
 	__builtin_memcpy(g->state, h->state, sizeof(g->state));

@@ -6,6 +6,8 @@
 #include "unit/unit.h"
 
 #ifdef WIRES_KERNEL
+#include <netinet/udp.h>
+
 #include "kernel_world.h"
 
 /* A packet that is not a post, or nothing comes of it; rings: the daemon shall look. */
@@ -188,6 +190,7 @@ static void a_start_socket_sends_tokens_alone(void **unused)
 	const struct nbar_start post = { .cell = CELL, .posted = EPOCH + 1 };
 	struct sockaddr_ll at = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_IP) };
 	static uint8_t large[20000];
+	const int yes = 1, no = 0, part = sizeof(post);
 	int fd[2], heard = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_IP));
 
 	group_make("pairwise", 1);
@@ -200,6 +203,13 @@ static void a_start_socket_sends_tokens_alone(void **unused)
 	assert_int_equal(setsockopt(fd[1], IPPROTO_IP, IP_OPTIONS, options, sizeof(options)), 0);
 	send(fd[1], &post, sizeof(post), 0);
 	assert_int_equal(setsockopt(fd[1], IPPROTO_IP, IP_OPTIONS, options, 0), 0);
+	/* The interface shall write a sum, or cut the packet. */
+	assert_int_equal(setsockopt(fd[1], SOL_SOCKET, SO_NO_CHECK, &no, sizeof(no)), 0);
+	send(fd[1], &post, sizeof(post), 0);
+	assert_int_equal(setsockopt(fd[1], IPPROTO_UDP, UDP_SEGMENT, &part, sizeof(part)), 0);
+	send(fd[1], (struct nbar_start[2]){ post, post }, 2 * sizeof(post), 0);
+	assert_int_equal(setsockopt(fd[1], IPPROTO_UDP, UDP_SEGMENT, &no, sizeof(no)), 0);
+	assert_int_equal(setsockopt(fd[1], SOL_SOCKET, SO_NO_CHECK, &yes, sizeof(yes)), 0);
 	assert_int_equal(in_kernel().counts.sent, 0);
 	send(fd[1], &post, sizeof(post), 0);
 	assert_int_equal(in_kernel().counts.sent, 1);
