@@ -203,7 +203,7 @@ struct nbar_completion {
 #define NBAR_STRAGGLERS_MAX 7u
 
 /* A message to the start socket of a port, which a NIC in the kernel's network path gives out: the
- * host has posted, or a thread goes to sleep. It has the length of a frame behind its headers. */
+ * host has posted, or a thread goes to sleep. */
 struct nbar_start {
 	uint32_t cell, posted;
 	uint32_t sleeps; /* 1: a thread has asked for a wake; 0: a post */

@@ -47,7 +47,7 @@ moves() {
 moves_meanwhile() {
 	begin -i 200 -d 10
 	sleep 0.3
-	moves && wait "$main" || { cat "$work/out"; return 1; }
+	moves && kill -0 "$main" && wait "$main" || { cat "$work/out"; return 1; }
 }
 
 # The network there is behind a router.
@@ -71,7 +71,8 @@ routed() {
 
 # Its frames leave by va, but its programs are on wa.
 other_interface() {
-	both wa 192.0.2.1 vb 192.0.2.2 && barriers -i 300 && [ "$(by_daemon)" -ge 300 ]
+	both wa 192.0.2.1 vb 192.0.2.2 && grep -q "192.0.2.1:7000 is not an address of wa" "$work/a.err" &&
+		barriers -i 300 && [ "$(by_daemon)" -ge 300 ]
 }
 
 # Through an interface of a VLAN: by the programs on it, but not by those on the interface below.
@@ -80,6 +81,10 @@ vlan() {
 		there ip link add link vb name xb type vlan id 7 && there ip address add 203.0.113.130/30 dev xb &&
 		there ip link set xb up && both xa 203.0.113.129 xb 203.0.113.130 && barriers_in_kernel &&
 		both va 203.0.113.129 vb 203.0.113.130 && barriers -i 300 && [ "$(by_daemon)" -ge 300 ]
+}
+
+no_ethernet() {
+	wants 1 "tn: it has no Ethernet headers" "$BUILD/nbar-nicd" --run-dir "$work/c" --nic wire=kernel,dev=tn,bind=192.0.2.1:7000
 }
 
 strange_address() {
@@ -125,4 +130,9 @@ else
 fi
 daemons_end
 ok "kernel-udp: an address of another host is refused" strange_address
+if ip tuntap add dev tn mode tun 2>"$work/err"; then
+	ok "kernel-udp: an interface without Ethernet headers is refused" no_ethernet
+else
+	skip "kernel-udp: an interface without Ethernet headers" "$(head -n 1 "$work/err")"
+fi
 finish

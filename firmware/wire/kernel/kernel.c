@@ -9,10 +9,12 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <ifaddrs.h>
 #include <linux/filter.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
+#include <net/if_arp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,14 +59,14 @@ struct kernel_wire {
 	uint8_t mac[ETH_ALEN];
 	struct bpf_object *object;
 	int link[4], hand, groups, ports, cells, pages, bell;
-	int routes; /* to NICs, as the programs have seen them; -1: frames are on Ethernet */
+	int routes; /* to NICs, as the programs have seen them; negative: frames are on Ethernet */
 	/* The bell, a ring of the kernel: how far the daemon has read, and how far there is. */
 	unsigned long *heard, *rung;
 	uint64_t *wanted; /* of each group: the programs want the daemon to take it */
 	uint8_t (*values)[KERNEL_VALUES_SIZE]; /* of each group; NULL: the programs take none */
 	uint32_t handle[KERNEL_GROUPS];        /* that the programs know */
 	uint64_t cell[KERNEL_GROUPS];          /* the key of the group in `cells` */
-	uint32_t tried[KERNEL_GROUPS];         /* at this epoch, plus 1, a route was missing */
+	uint64_t tried[KERNEL_GROUPS];         /* handle and epoch when a route was missing */
 	struct kernel_port port[NBAR_PORTS_MAX];
 	/* Frames to itself: no switch sends a frame back to its sender. */
 	uint32_t loop_head, loop_tail;
@@ -81,11 +83,17 @@ __asm__(".section .rodata\n"
 	".previous");
 
 /* Of a socket that receives nothing. */
-static const struct sock_fprog none = { 1, &(struct sock_filter)BPF_STMT(BPF_RET | BPF_K, 0) };
+static const struct sock_fprog receives_none = { 1, &(struct sock_filter)BPF_STMT(BPF_RET | BPF_K,
+										  0) };
 
 static bool is_udp(const struct kernel_wire *w)
 {
 	return w->headers != KERNEL_ETHER;
+}
+
+static uint32_t ip_size(const struct kernel_wire *w)
+{
+	return w->headers == KERNEL_UDP6 ? KERNEL_IP6 : KERNEL_IP4;
 }
 
 static int quiet(enum libbpf_print_level level, const char *format, va_list args)
@@ -272,6 +280,12 @@ static int interface_open(struct kernel_wire *w, const char *nic, const char *de
 	rc = interface_take(w, nic, dev);
 	if (rc < 0)
 		return rc;
+	if (hw.ifr_hwaddr.sa_family != ARPHRD_ETHER && hw.ifr_hwaddr.sa_family != ARPHRD_LOOPBACK) {
+		log_error("nic %s: wire kernel cannot use interface %s: it has no Ethernet "
+			  "headers; use wire=udp",
+			  nic, dev);
+		return -EPROTONOSUPPORT;
+	}
 	memcpy(w->mac, hw.ifr_hwaddr.sa_data, sizeof(w->mac));
 	memcpy(w->base.addr.byte, w->mac, sizeof(w->mac));
 	snprintf(w->base.text, sizeof(w->base.text), "%.40s %02x:%02x:%02x:%02x:%02x:%02x", dev,
@@ -279,15 +293,40 @@ static int interface_open(struct kernel_wire *w, const char *nic, const char *de
 	return 0;
 }
 
+/* The interface has this address. True also if nobody knows. */
+static bool interface_has(const char *dev, const struct nbnic_addr *a, uint32_t ip)
+{
+	struct ifaddrs *list = NULL;
+	bool has = getifaddrs(&list) < 0;
+
+	for (const struct ifaddrs *i = list; i && !has; i = i->ifa_next) {
+		const uint8_t *at = (const void *)i->ifa_addr;
+
+		if (!at || strcmp(i->ifa_name, dev) != 0 ||
+		    i->ifa_addr->sa_family != (ip == KERNEL_IP6 ? AF_INET6 : AF_INET))
+			continue;
+		at += ip == KERNEL_IP6 ? offsetof(struct sockaddr_in6, sin6_addr)
+				       : offsetof(struct sockaddr_in, sin_addr);
+		has = memcmp(at, a->byte + offsetof(struct kernel_address, ip), ip) == 0;
+	}
+	freeifaddrs(list);
+	return has;
+}
+
 /* Frames are in datagrams: the packet socket gets none. */
 static int datagrams_open(struct kernel_wire *w, const char *nic, wire_option *option, void *args)
 {
 	int rc;
 
-	(void)setsockopt(w->fd, SOL_SOCKET, SO_ATTACH_FILTER, &none, sizeof(none));
+	(void)setsockopt(w->fd, SOL_SOCKET, SO_ATTACH_FILTER, &receives_none,
+			 sizeof(receives_none));
 	rc = udp_begin(&w->udp, nic, option, args);
 	w->base.kind = KIND_UDP;
 	w->headers = w->udp.family == AF_INET6 ? KERNEL_UDP6 : KERNEL_UDP4;
+	if (rc == 0 && !interface_has(option(args, "dev"), &w->base.addr, ip_size(w)))
+		log_error("nic %s: barriers run in the daemon, not in the kernel: %s is not an "
+			  "address of %s; name the interface that has it",
+			  nic, w->base.text, option(args, "dev"));
 	return rc;
 }
 
@@ -386,7 +425,7 @@ static unsigned kernel_poll(struct wire_base *base, struct nbnic *nic, uint64_t 
 	unsigned n = bell_hear(w, nic, now) + loop_take(w, nic, now, (budget + 1) / 2);
 
 	if (is_udp(w))
-		return n + wire_udp_ops.poll(base, nic, now, budget);
+		return n < budget ? n + wire_udp_ops.poll(base, nic, now, budget - n) : n;
 	for (; n < budget; n++) {
 		uint8_t frame[FRAME_MAX];
 		struct sockaddr_ll who = { 0 };
@@ -466,21 +505,25 @@ static void kernel_show(const struct wire_base *base, const struct nbnic_addr *a
 /* Writes the headers of datagrams to a NIC. False: none has left by this interface of late. */
 static bool route_find(const struct kernel_wire *w, const struct nbnic_addr *to, uint8_t *header)
 {
+	const uint32_t ip = ip_size(w);
 	struct kernel_address at;
 	struct kernel_route route;
 
 	memcpy(&at, to->byte, sizeof(at));
+	/* The map may give its memory to another NIC while the kernel copies it. */
 	if (bpf_map_lookup_elem(w->routes, &at, &route) < 0 ||
-	    nbar_now_ns() - route.time > ROUTE_NS)
+	    nbar_now_ns() - route.time > ROUTE_NS ||
+	    memcmp(route.header + KERNEL_AT_IP(w->headers, ip) + ip, at.ip, ip) != 0 ||
+	    memcmp(route.header + KERNEL_AT_PORT(w->headers) + 2, &at.port, 2) != 0)
 		return false;
 	memcpy(header, route.header, w->headers);
 	return true;
 }
 
 /* Adds up a datagram without its epoch, which is 0, and its pseudo-header. */
-static uint32_t datagram_sum(uint32_t headers, uint8_t *frame)
+static uint32_t datagram_sum(const struct kernel_wire *w, uint8_t *frame)
 {
-	const uint32_t ip = headers == KERNEL_UDP6 ? KERNEL_IP6 : KERNEL_IP4;
+	const uint32_t headers = w->headers, ip = ip_size(w);
 	const uint32_t size = headers + NBFW_FRAME_SIZE;
 	uint32_t sum = htons(IPPROTO_UDP) + htons((uint16_t)(size - KERNEL_AT_PORT(headers)));
 	uint16_t word;
@@ -517,7 +560,7 @@ static bool send_describe(const struct kernel_wire *w, const struct nbnic_group 
 		return false;
 	nbfw_token_pack(&t, out->frame + w->headers);
 	if (is_udp(w))
-		out->sum = datagram_sum(w->headers, out->frame);
+		out->sum = datagram_sum(w, out->frame);
 	return true;
 }
 
@@ -580,6 +623,7 @@ static bool values_fit(const struct kernel_wire *w, const struct nbnic_group *g,
 		return false;
 	for (uint32_t epoch = 0; epoch < 2; epoch++)
 		if (g->values->length[epoch] > NBFW_FIXED_PLACE ||
+		    (is_udp(w) && g->values->length[epoch] % KERNEL_VALUE_UNIT != 0) ||
 		    (g->values->length[epoch] &&
 		     nbfw_values_place(g->values, epoch, 0)->type > NBAR_DOUBLE))
 			return false;
@@ -638,6 +682,8 @@ static bool kernel_lend(struct wire_base *base, const struct nbnic_group *g,
 		.left_ns = how->left_ns,
 		.sleeper = how->sleeper,
 	};
+	const uint64_t now = (uint64_t)g->handle << 32 | g->state->epoch;
+	bool is_new;
 
 	if (index >= KERNEL_GROUPS || !w->port[g->port].results || base->auth ||
 	    g->plan->nstep > NBFW_FIXED_STEPS || g->plan->nsend > NBFW_FIXED_SENDS ||
@@ -645,18 +691,18 @@ static bool kernel_lend(struct wire_base *base, const struct nbnic_group *g,
 		return false;
 	if (g->values && !values_fit(w, g, index))
 		return false;
+	is_new = w->handle[index] != g->handle;
 	/* Since then, the daemon has sent nothing for this group. */
-	if (is_udp(w) && w->tried[index] == g->state->epoch + 1)
+	if (is_udp(w) && w->tried[index] == now)
 		return false;
 	/* Its frames are to go as those of the daemon go now. */
-	if (w->handle[index] != g->handle || is_udp(w)) {
-		if (!group_describe(w, g, index, how->values)) {
-			w->tried[index] = g->state->epoch + 1;
-			return false;
-		}
-		if (g->values) /* no value of another group stays */
-			memset(values_there(w, index), 0, KERNEL_VALUES_SIZE);
+	if ((is_new || is_udp(w)) && !group_describe(w, g, index, how->values)) {
+		w->tried[index] = now;
+		return false;
 	}
+	/* No value of another group stays. Those of this group may be on their way. */
+	if (g->values && is_new)
+		memset(values_there(w, index), 0, KERNEL_VALUES_SIZE);
 	memcpy(h.state, g->state, nbfw_state_size(g->plan));
 	if (g->values)
 		values_lend(values_there(w, index), g);
@@ -693,6 +739,7 @@ _Static_assert(sizeof(struct kernel_counts) == sizeof(struct wire_counts), "the 
 
 /* A socket whose packets have the mark, to a group that needs neither a route nor a neighbour. The
  * program takes them. A host without CAP_NET_RAW cannot change the mark, and it receives nothing.
+ * If it asks for checksums again, the program drops what it sends.
  * It can name another interface, as with a socket of its own (IP_PKTINFO). */
 static int start_socket(const struct kernel_wire *w, uint64_t *cookie)
 {
@@ -707,7 +754,8 @@ static int start_socket(const struct kernel_wire *w, uint64_t *cookie)
 	    setsockopt(fd, SOL_SOCKET, SO_MARK, &mark, sizeof(mark)) == 0 &&
 	    setsockopt(fd, IPPROTO_IP, IP_MULTICAST_LOOP, &no, sizeof(no)) == 0 &&
 	    setsockopt(fd, SOL_SOCKET, SO_NO_CHECK, &yes, sizeof(yes)) == 0 &&
-	    setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &none, sizeof(none)) == 0 &&
+	    setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &receives_none, sizeof(receives_none)) ==
+		    0 &&
 	    setsockopt(fd, SOL_SOCKET, SO_LOCK_FILTER, &yes, sizeof(yes)) == 0 &&
 	    connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0 &&
 	    getsockopt(fd, SOL_SOCKET, SO_COOKIE, cookie, &size) == 0)

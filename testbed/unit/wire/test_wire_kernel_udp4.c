@@ -2,7 +2,7 @@
 /*
  * test_wire_kernel_udp4.c - the wire "kernel" with frames in UDP datagrams: which packets the
  * programs take, how their own go, and from where the programs know it. test_wire_kernel.c and
- * test_wire_kernel_posts.c have the rest, which is the same.
+ * test_wire_kernel_posts.c have the rest.
  */
 #include "unit/unit.h"
 
@@ -16,12 +16,16 @@
 static void in_passes(const char *what)
 {
 	const struct kernel_group before = in_kernel();
-	uint32_t verdict = run("kernel_in");
-	struct kernel_group after = in_kernel();
-	uint8_t frame[2048];
+	uint8_t copy[sizeof(packet)], frame[2048];
+	struct kernel_group after;
+	uint32_t verdict;
 
+	memcpy(copy, packet, length);
+	verdict = run("kernel_in");
+	after = in_kernel();
 	require(verdict == NEXT, "%s: %u", what, verdict);
 	require(memcmp(&before, &after, sizeof(before)) == 0, "%s", what);
+	require(memcmp(packet, copy, length) == 0, "%s", what);
 	assert_false(left(frame));
 }
 

@@ -350,7 +350,7 @@ static void groups_that_do_not_fit_stay(void **unused)
 	g.handle = HANDLE - INDEX + KERNEL_VALUES;
 	assert_false(lend(false, 0));
 	group_begin("pairwise", 1, 8);
-	w->values = NULL; /* of a kernel before 6.9 */
+	w->values = NULL; /* of a kernel that takes none */
 	assert_false(lend(false, 0));
 	w->values = place;
 	group_begin("pairwise", 1, 256);
@@ -361,6 +361,9 @@ static void groups_that_do_not_fit_stay(void **unused)
 	nbfw_values_place(g.values, EPOCH + 1, 0)->type = NBAR_INT_INT;
 	nbfw_values_start(g.values, s_now(), g.plan, 64);
 	assert_false(lend(false, 0));
+	nbfw_values_place(g.values, EPOCH + 1, 0)->type = NBAR_INT16;
+	nbfw_values_start(g.values, s_now(), g.plan, 6);
+	assert_int_equal(lend(false, 0), VALUE_UNIT == 1);
 	nbfw_values_place(g.values, EPOCH + 1, 0)->type = NBAR_DOUBLE;
 	nbfw_values_start(g.values, s_now(), g.plan, 64);
 	assert_true(lend(false, 0));
@@ -414,6 +417,23 @@ static void no_value_of_another_group_is_seen(void **unused)
 	}
 }
 
+static void places_are_cleared_for_another_group(void **unused)
+{
+	volatile uint8_t *last;
+
+	group_begin("pairwise", 1, 64);
+	assert_true(lend(false, 0));
+	last = (uint8_t *)values_there(w, INDEX) + KERNEL_VALUES_SIZE - 1;
+	*last = 1;
+	kernel_take(&w->base, &g, &(struct wire_counts){ 0 });
+	assert_true(lend(false, 0));
+	assert_int_equal(*last, 1); /* those of this group may be on their way */
+	kernel_take(&w->base, &g, &(struct wire_counts){ 0 });
+	group_begin("pairwise", 1, 64);
+	assert_true(lend(false, 0));
+	assert_int_equal(*last, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -422,6 +442,7 @@ int main(void)
 		TEST(values_come_back),
 		TEST(groups_that_do_not_fit_stay),
 		TEST(no_value_of_another_group_is_seen),
+		TEST(places_are_cleared_for_another_group),
 	};
 
 	if (kernel_cannot())
