@@ -54,7 +54,7 @@ $(KERNEL_PROGRAMS): firmware/wire/kernel/programs.bpf.c $(wildcard firmware/wire
 	$(Q)mkdir -p $(@D)
 	$(Q)clang -target bpf -mcpu=v1 -O2 -g -ffreestanding -Wall -Wextra -isystem /usr/include/$(shell $(CC) -print-multiarch) \
 		$(patsubst programs%.bpf.o,-DPROGRAMS_IP=%,$(filter-out programs.bpf.o,$(@F))) -Ifirmware/include -Ifirmware/core -c $< -o $@
-$(BUILD)/kernel/firmware/wire/kernel/kernel.o: $(KERNEL_PROGRAMS)
+$(BUILD)/kernel/firmware/wire/kernel/open.o: $(KERNEL_PROGRAMS)
 wire_so = libnbar-wire-$(1).so.$(firstword $(subst ., ,$(VERSION)))
 wire_obj = $(patsubst %.c,$(BUILD)/$(1)/%.o,$(filter-out %.bpf.c,$(wildcard firmware/wire/$(1)/*.c)))
 WIRE_SO := $(foreach w,$(if $(DPDK),dpdk) $(if $(VERBS),verbs) $(if $(KERNEL),kernel),$(call wire_so,$(w)))

@@ -12,6 +12,9 @@
 #include <sys/utsname.h>
 
 #include "kernel/kernel.c"
+#include "kernel/groups.c"
+#include "kernel/open.c"
+#include "kernel/ports.c"
 
 #ifndef WORLD_IP
 #define VALUE_UNIT 1u /* of bytes of values */
