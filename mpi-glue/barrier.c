@@ -136,6 +136,9 @@ int nbmpi_iallreduce(struct nbmpi_comm *c, struct nbar_value *value, struct nbmp
 		c->calls++;
 		return fallback(c, NBMPI_WHY_opening);
 	}
+	/* All ranks call it with the same type and count, so all decide alike. */
+	if (!nbmpi_value_is_fast(c, value))
+		return fallback(c, NBMPI_WHY_value);
 	pthread_mutex_lock(&c->lock);
 	rc = barrier_start(c, value, out);
 	pthread_mutex_unlock(&c->lock);

@@ -95,9 +95,26 @@ uint64_t *nbmpi_comm_fallbacks(struct nbmpi_comm *c)
 	return c->path == NBMPI_PLAIN ? &c->fallback[c->why] : NULL;
 }
 
-bool nbmpi_comm_offloaded(const struct nbmpi_comm *c)
+/* Bytes of an element, by enum nbar_value_type. */
+static const uint8_t element[] = {
+#define ELEMENT(name, number, class, size, ...) [number] = size,
+	NBAR_VALUE_TYPES(ELEMENT)
+#undef ELEMENT
+};
+
+bool nbmpi_value_is_fast(const struct nbmpi_comm *c, const struct nbar_value *value)
 {
-	return c->path == NBMPI_OFFLOADED;
+	uint32_t length;
+
+	if (!value || c->fast_value >= NBAR_VALUE_MAX)
+		return true;
+	length = (uint32_t)value->count * element[value->type];
+	return value->type <= NBAR_DOUBLE && length <= c->fast_value && length % 4 == 0;
+}
+
+bool nbmpi_comm_offloaded(const struct nbmpi_comm *c, const struct nbar_value *value)
+{
+	return c->path == NBMPI_OFFLOADED && nbmpi_value_is_fast(c, value);
 }
 
 int nbmpi_comm_code(const struct nbmpi_comm *c)

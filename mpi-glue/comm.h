@@ -44,6 +44,7 @@
 	X(reach, 0, "the NICs of its hosts do not hear each other")                 \
 	X(values, 1, "a NIC cannot carry its values")                               \
 	X(slow, 1, "it was faster")                                                 \
+	X(value, 2, "the NICs would take longer for such values")                   \
 	X(opening, 1, "they have taken too little time yet, or are nonblocking")
 
 enum nbmpi_why {
@@ -193,9 +194,9 @@ struct nbmpi_request {
 	struct nbmpi_request *next;
 };
 
-/* True: nbmpi_ibarrier and nbmpi_iallreduce do not return NBMPI_BY_MPI. False: they use no other
- * argument. */
-bool nbmpi_comm_offloaded(const struct nbmpi_comm *c);
+/* True: nbmpi_ibarrier, or nbmpi_iallreduce with this value, does not return NBMPI_BY_MPI. False:
+ * they do not use `out`. */
+bool nbmpi_comm_offloaded(const struct nbmpi_comm *c, const struct nbar_value *value);
 
 /* Starts a barrier: 0 and *out, or one of the above. Never waits for another rank. */
 int nbmpi_ibarrier(struct nbmpi_comm *c, struct nbmpi_request *out);

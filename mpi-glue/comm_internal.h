@@ -42,6 +42,7 @@ struct nbmpi_comm {
 
 	/* Set by the set-up. */
 	uint32_t nhost, nlocal;
+	uint32_t fast_value;  /* the least of all NICs: see nbar_group_fast_value */
 	uint32_t mate;        /* my number among the ranks of my host */
 	uint32_t leader;      /* of my host: its lowest rank in the communicator */
 	bool tuned;           /* all ranks have agreed on the profile of "tuned:FILE" */
@@ -107,6 +108,10 @@ void nbmpi_post_later(void);
 
 /* Ends that thread. The caller holds no lock. */
 void nbmpi_post_stop(void);
+
+/* comm.c: true for a barrier, and for a value that all NICs of the communicator take as fast as
+ * that. */
+bool nbmpi_value_is_fast(const struct nbmpi_comm *c, const struct nbar_value *value);
 
 /* fold.c: folds `from` into `to`, which have the same op, type and count. */
 void nbmpi_fold(struct nbar_value *to, const struct nbar_value *from);

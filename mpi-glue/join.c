@@ -225,10 +225,12 @@ static int join_all(struct set_up *s, enum nbmpi_why *why)
 /* One barrier of the NICs. 1: complete; 0: not until `end`; or an error of the library. */
 static int try_once(struct nbmpi_comm *c, double end)
 {
-	struct nbar_value value = c->value ? *c->value : (struct nbar_value){ 0 };
+	struct nbar_value value = { .op = NBAR_SUM, .type = NBAR_DOUBLE, .count = 1 };
 	struct nbmpi_request r = { .value = c->value ? &value : NULL };
 	int rc;
 
+	if (c->value && nbmpi_value_is_fast(c, c->value))
+		value = *c->value;
 	pthread_mutex_lock(&c->lock);
 	nbmpi_want(c, &r);
 	rc = nbmpi_post(c);
@@ -357,8 +359,13 @@ static int join_agree(struct set_up *s)
 	if (rc != 0)
 		return rc;
 	rc = join_prepare(s, &why);
+	sum = (struct nbmpi_sum){
+		.least = NBMPI_VOTE_YES,
+		.also = { c->group ? nbar_group_fast_value(c->group) : NBAR_VALUE_MAX },
+	};
 	if (rc == 0)
-		rc = join_vote(s, why, &(struct nbmpi_sum){ .least = NBMPI_VOTE_YES });
+		rc = join_vote(s, why, &sum);
+	c->fast_value = (uint32_t)sum.also[0];
 	if (rc == 0 && c->why == NBMPI_WHY_none)
 		rc = join_all(s, &why);
 	if (rc != 0 || c->why != NBMPI_WHY_none)

@@ -323,7 +323,7 @@ int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
 	rc = comm_of(comm, NBMPI_BARRIERS, &c);
 	if (rc != MPI_SUCCESS)
 		return rc;
-	if (nbmpi_comm_offloaded(c))
+	if (nbmpi_comm_offloaded(c, NULL))
 		rc = pmpi_request_start(c, comm, NULL, NULL, request);
 	else if (nbmpi_ibarrier(c, NULL) == NBMPI_BY_MPI)
 		rc = PMPI_Ibarrier(comm, request);
@@ -375,9 +375,9 @@ int MPI_Iallreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_
 	rc = comm_of(comm, NBMPI_ALLREDUCES, &c);
 	if (rc != MPI_SUCCESS)
 		return rc;
-	if (nbmpi_comm_offloaded(c))
+	if (nbmpi_comm_offloaded(c, &value))
 		rc = pmpi_request_start(c, comm, &value, out, request);
-	else if (nbmpi_iallreduce(c, NULL, NULL) == NBMPI_BY_MPI)
+	else if (nbmpi_iallreduce(c, &value, NULL) == NBMPI_BY_MPI)
 		rc = PMPI_Iallreduce(in, out, count, type, op, comm, request);
 	else
 		rc = NBMPI_FAILED;

@@ -384,8 +384,8 @@ struct nbar_rep_group_open {
 	uint32_t npeer; /* ranks that follow: connect needs their endpoint addresses, in this
 			 * order */
 	struct nbar_endpoint endpoint;
-	uint32_t values; /* with value_max: index in value[] of the page */
-	uint32_t reserved;
+	uint32_t values;     /* with value_max: index in value[] of the page */
+	uint32_t fast_value; /* see nbar_group_fast_value */
 };
 
 struct nbar_req_group_connect {

@@ -155,6 +155,7 @@ static int open_group(struct nbar_port *port, const struct nbar_group_attr *attr
 		return err;
 	}
 	values_find(g, attr->value_max, reply.values);
+	g->fast_value = reply.fast_value;
 	if (g->is_signal)
 		nblib_signal_drop(port, g->cell);
 	nbar_group_set_wait(g, &wait);
@@ -179,6 +180,11 @@ int nbar_group_peers(const struct nbar_group *g, const uint32_t **ranks)
 {
 	*ranks = g->peer;
 	return (int)g->npeer;
+}
+
+uint32_t nbar_group_fast_value(const struct nbar_group *g)
+{
+	return g->fast_value;
 }
 
 void nbar_group_share(const struct nbar_group *g, struct nbar_share *out)

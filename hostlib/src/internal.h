@@ -181,7 +181,7 @@ struct nbar_group {
 	struct nbar_endpoint endpoint;
 	uint32_t cell, rank, size;
 	uint32_t npeer, nconnected;
-	uint32_t value_max, values_index;
+	uint32_t value_max, values_index, fast_value;
 	uint32_t *peer; /* ranks */
 	struct nbar_wait_policy wait;
 	uint64_t yields, sleeps; /* by order.h */

@@ -156,10 +156,12 @@ static int programs_load(struct kernel_wire *w, const char *nic)
 			return rc;
 		}
 	}
-	if (program_fd(w, program_names[1]) >= 0)
+	if (program_fd(w, program_names[1]) >= 0) {
+		w->base.fast_value = NBFW_FIXED_VALUE;
 		w->values =
 			kernel_map_memory(map_fd(w, "values"), KERNEL_VALUES * sizeof(*w->values),
 					  PROT_READ | PROT_WRITE, 0);
+	}
 	if (w->wanted && w->heard && w->rung)
 		return 0;
 	log_error("nic %s: cannot map what it shares with its programs: %s; look at the memory "

@@ -291,6 +291,46 @@ static void under_way_and_failed(void)
 	nbmpi_comm_close(world.nbar);
 }
 
+/* What the NICs take only by a slow path, the MPI runs. */
+static void slow_values(void)
+{
+	static const struct {
+		uint8_t op, type;
+		uint16_t count;
+		bool is_fast;
+	} value[] = {
+		{ NBAR_SUM, NBAR_DOUBLE, 8, true },         { NBAR_SUM, NBAR_DOUBLE, 9, false },
+		{ NBAR_SUM, NBAR_INT16, 2, true },          { NBAR_SUM, NBAR_INT16, 3, false },
+		{ NBAR_MINLOC, NBAR_DOUBLE_INT, 1, false }, { NBAR_MIN, NBAR_UINT8, 64, true },
+		{ NBAR_MIN, NBAR_UINT8, 65, false },
+	};
+	struct nbmpi_counters n;
+	struct ranks_comm world;
+	struct nbmpi_request r;
+	struct nbmpi_comm *c;
+
+	ranks_open(&world, 0, 0, ranks->size);
+	c = open_offloaded(&world);
+	expect(c->fast_value == NBAR_VALUE_MAX, "%u", c->fast_value);
+	c->fast_value = 64; /* as if of a NIC in the kernel's network path */
+	for (uint32_t i = 0; i < sizeof(value) / sizeof(value[0]); i++) {
+		struct nbar_value v = { value[i].op, value[i].type, value[i].count, 0, { { 0 } } };
+		int want = value[i].is_fast ? 0 : NBMPI_BY_MPI;
+
+		expect(nbmpi_comm_offloaded(c, &v) == value[i].is_fast, "%u", i);
+		expect(nbmpi_allreduce(c, &v) == want, "%u", i);
+		expect(nbmpi_iallreduce(c, &v, &r) == want, "%u", i);
+		if (want == 0)
+			await(&r, 1);
+	}
+	expect(nbmpi_comm_offloaded(c, NULL), "a barrier");
+	nbmpi_counters_read(&n);
+	expect(n.why_allreduce[NBMPI_WHY_value] == 8, "%u",
+	       (unsigned)n.why_allreduce[NBMPI_WHY_value]);
+	nbmpi_comm_close(c);
+	nbmpi_comm_close(world.nbar);
+}
+
 static void with(uint32_t size, uint32_t each, enum nbmpi_why why)
 {
 	ranks_begin(size, each);
@@ -311,6 +351,12 @@ static void are_offloaded(void **state)
 		require(strstr(ranks->rank[0].said, "52 allreduces offloaded, 8 by fallback"), "%s",
 			ranks->rank[0].said);
 	}
+}
+
+static void slow_ones_are_left_to_the_mpi(void **state)
+{
+	with(4, 2, NBMPI_WHY_none);
+	ranks_run(slow_values);
 }
 
 /* With "auto", they count and are timed as barriers are. */
@@ -434,6 +480,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(folds_have_the_bits_of_nics),
 		cmocka_unit_test(are_offloaded),
+		cmocka_unit_test(slow_ones_are_left_to_the_mpi),
 		cmocka_unit_test(are_offloaded_when_it_pays),
 		cmocka_unit_test(slow_nics_are_given_up),
 		cmocka_unit_test(one_host_needs_no_nic),

@@ -31,10 +31,10 @@ static void barriers(void)
 	int rc;
 
 	ranks_open(&c, 0, 0, ranks->size);
-	expect(!nbmpi_comm_offloaded(c.nbar) && !nbmpi_comm_fallbacks(c.nbar), "opening");
+	expect(!nbmpi_comm_offloaded(c.nbar, NULL) && !nbmpi_comm_fallbacks(c.nbar), "opening");
 	rc = ranks_set_up(&c);
 	expect(rc == 0, "the set-up: %d", rc);
-	expect(nbmpi_comm_offloaded(c.nbar) && !nbmpi_comm_fallbacks(c.nbar), "offloaded");
+	expect(nbmpi_comm_offloaded(c.nbar, NULL) && !nbmpi_comm_fallbacks(c.nbar), "offloaded");
 	expect(ranks->rank[ranks_me].mpi_barriers == NBMPI_PAYS, "by the MPI: %u",
 	       ranks->rank[ranks_me].mpi_barriers);
 	for (uint32_t i = 0; i < MORE; i++) {
@@ -161,7 +161,7 @@ static void plain(void)
 	}
 	expect(nbmpi_ibarrier(c.nbar, &r) == NBMPI_BY_MPI, "a nonblocking barrier");
 	fallbacks = nbmpi_comm_fallbacks(c.nbar);
-	expect(fallbacks && !nbmpi_comm_offloaded(c.nbar), "plain");
+	expect(fallbacks && !nbmpi_comm_offloaded(c.nbar, NULL), "plain");
 	nbmpi_bump(fallbacks);
 	nbmpi_counters_read(&n);
 	expect(n.fallback == 2 * NBMPI_PAYS + 2 && n.by_nic + n.by_host == 0, "%u",
