@@ -20,7 +20,7 @@
 
 #include "config.h"
 
-#define NBMPI_VERSION 9u /* of messages and of the order of collectives */
+#define NBMPI_VERSION 10u /* of messages and of the order of collectives */
 
 /* The least number of barriers before the set-up. */
 #define NBMPI_PAYS 8u

@@ -385,7 +385,7 @@ struct nbar_rep_group_open {
 			 * order */
 	struct nbar_endpoint endpoint;
 	uint32_t values;     /* with value_max: index in value[] of the page */
-	uint32_t fast_value; /* see nbar_group_fast_value */
+	uint32_t fast_value; /* see nbar_group_fast_value; 0: all are alike */
 };
 
 struct nbar_req_group_connect {

@@ -36,7 +36,7 @@ static void run_group_open(void *arg, uint64_t now)
 		return;
 	nbnic_cell_begin(call->port, g->cell, g);
 	call->reply->values = g->values ? call->port->cell[g->cell].values - 1u : 0;
-	call->reply->fast_value = d->wire->fast_value ? d->wire->fast_value : NBAR_VALUE_MAX;
+	call->reply->fast_value = d->wire->auth ? 0 : d->wire->fast_value;
 	nbnic_device_port_place(d, call->port);
 	call->reply->cell = g->cell;
 	nbnic_group_endpoint(&d->nic, g, &call->reply->endpoint);

@@ -30,8 +30,8 @@ struct wire_base {
 	char text[64];              /* address for people; set by open */
 	char why[96];               /* why it is this address; may be empty; set by open */
 	const char *no_values;      /* NULL, or why this NIC carries no values; set by open */
-	uint32_t fast_value; /* bytes of the numbers that go as fast as tokens without values; 0:
-			      * all values are alike; set by open */
+	uint32_t fast_value;        /* bytes of the numbers that lent groups take; 0: all values are
+				     * alike; set by open. With a key, nothing is lent */
 	/* request_stat.c moves these to the counters of the NIC, and sets them to 0. */
 	uint64_t errors;    /* frames the wire did not take */
 	uint64_t malformed; /* frames that did not unpack */

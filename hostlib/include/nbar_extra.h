@@ -138,9 +138,9 @@ struct nbar_share {
 void nbar_group_share(const struct nbar_group *g, struct nbar_share *out);
 
 /* Returns the bytes of values up to which a barrier is about as fast as one without a value:
- * NBAR_VALUE_MAX, or less if the programs of a NIC in the kernel's network path run it. They leave
- * longer values, pairs and parts of words (4 bytes) to the daemon. For the process that opened the
- * group. Any thread. */
+ * NBAR_VALUE_MAX, or less if programs of a NIC in the kernel's network path run it. These leave
+ * longer values and pairs to the daemon, and in UDP parts of words (4 bytes). For the process that
+ * opened the group. Any thread. */
 uint32_t nbar_group_fast_value(const struct nbar_group *g);
 
 /* Attaches to the port of a share. nic: as in nbar_open, but without the number of a port. Close

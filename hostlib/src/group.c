@@ -155,7 +155,7 @@ static int open_group(struct nbar_port *port, const struct nbar_group_attr *attr
 		return err;
 	}
 	values_find(g, attr->value_max, reply.values);
-	g->fast_value = reply.fast_value;
+	g->fast_value = reply.fast_value ? reply.fast_value : NBAR_VALUE_MAX;
 	if (g->is_signal)
 		nblib_signal_drop(port, g->cell);
 	nbar_group_set_wait(g, &wait);

@@ -126,6 +126,7 @@ static void kernel_show(const struct wire_base *base, const struct nbnic_addr *a
 	snprintf(text, size, "%02x:%02x:%02x:%02x:%02x:%02x", a->byte[0], a->byte[1], a->byte[2],
 		 a->byte[3], a->byte[4], a->byte[5]);
 }
+
 static const struct wire_ops kernel_ops = {
 	.quota = 1, /* each frame is a system call */
 	.values = true,

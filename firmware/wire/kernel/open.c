@@ -156,12 +156,11 @@ static int programs_load(struct kernel_wire *w, const char *nic)
 			return rc;
 		}
 	}
-	if (program_fd(w, program_names[1]) >= 0) {
-		w->base.fast_value = NBFW_FIXED_VALUE;
+	if (program_fd(w, program_names[1]) >= 0)
 		w->values =
 			kernel_map_memory(map_fd(w, "values"), KERNEL_VALUES * sizeof(*w->values),
 					  PROT_READ | PROT_WRITE, 0);
-	}
+	w->base.fast_value = w->values ? NBFW_FIXED_VALUE : 0;
 	if (w->wanted && w->heard && w->rung)
 		return 0;
 	log_error("nic %s: cannot map what it shares with its programs: %s; look at the memory "
@@ -240,7 +239,9 @@ static bool interface_has(const char *dev, const struct nbnic_addr *a, uint32_t 
 	for (const struct ifaddrs *i = list; i && !has; i = i->ifa_next) {
 		const uint8_t *at = (const void *)i->ifa_addr;
 
-		if (!at || strcmp(i->ifa_name, dev) != 0 ||
+		/* A name may have a label, after a colon. */
+		if (!at || strncmp(i->ifa_name, dev, strcspn(i->ifa_name, ":")) != 0 ||
+		    dev[strcspn(i->ifa_name, ":")] != 0 ||
 		    i->ifa_addr->sa_family != (ip == KERNEL_IP6 ? AF_INET6 : AF_INET))
 			continue;
 		at += ip == KERNEL_IP6 ? offsetof(struct sockaddr_in6, sin6_addr)
@@ -262,8 +263,8 @@ static int datagrams_open(struct kernel_wire *w, const char *nic, wire_option *o
 	w->base.kind = KIND_UDP;
 	w->headers = w->udp.family == AF_INET6 ? KERNEL_UDP6 : KERNEL_UDP4;
 	if (rc == 0 && !interface_has(option(args, "dev"), &w->base.addr, kernel_ip_size(w)))
-		log_error("nic %s: barriers run in the daemon, not in the kernel: %s is not an "
-			  "address of %s; name the interface that has it",
+		log_error("nic %s: barriers may run in the daemon, not in the kernel: %s is not "
+			  "an address of %s; name the interface that has it",
 			  nic, w->base.text, option(args, "dev"));
 	return rc;
 }

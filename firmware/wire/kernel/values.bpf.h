@@ -4,7 +4,7 @@
  * includes this.
  *
  * They take values of numbers of up to NBFW_FIXED_VALUE bytes. With other values, and where one
- * does not fit the others, the daemon goes on. kernel.c says which Linux takes them.
+ * does not fit the others, the daemon goes on. open.c says which Linux takes them.
  */
 #define VALUE_LEAST (NBFW_VALUE_HEAD + 1)
 

@@ -350,6 +350,7 @@ static void groups_that_do_not_fit_stay(void **unused)
 	g.handle = HANDLE - INDEX + KERNEL_VALUES;
 	assert_false(lend(false, 0));
 	group_begin("pairwise", 1, 8);
+	assert_int_equal(w->base.fast_value, 64);
 	w->values = NULL; /* of a kernel that takes none */
 	assert_false(lend(false, 0));
 	w->values = place;
