@@ -9,7 +9,7 @@
 
 /* A socket whose packets have the mark, to a group that needs neither a route nor a neighbour. The
  * program takes them. A host without CAP_NET_RAW cannot change the mark, and it receives nothing.
- * If it asks for checksums again, the program drops what it sends.
+ * The program drops what a host sends after it has switched checksums on.
  * It can name another interface, as with a socket of its own (IP_PKTINFO). */
 static int start_socket(const struct kernel_wire *w, uint64_t *cookie)
 {

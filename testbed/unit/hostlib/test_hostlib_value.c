@@ -101,6 +101,7 @@ static void wrong_values_are_refused(void **state)
 
 	start(&c, 2, 16);
 	start(&without, 2, 0);
+	assert_int_equal(nbar_group_fast_value(c.g[0]), NBAR_VALUE_MAX);
 	assert_int_equal(nbar_post_value(without.g[0], &v, NULL), -EINVAL);
 	v.count = 3; /* longer than value_max */
 	assert_int_equal(nbar_post_value(c.g[0], &v, NULL), -EINVAL);

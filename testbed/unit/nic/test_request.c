@@ -244,6 +244,14 @@ static void test_groups(void **state)
 	assert_int_equal(w.client.ngroup, 1);
 	assert_int_equal(w.client.bytes, w.client.port->cell[0].group->bytes);
 	assert_int_equal(w.blocks, 2);
+	/* What goes fast, if not all values do. With a key, the wire has no groups of its own. */
+	assert_int_equal(rep->fast_value, 0);
+	w.wire.fast_value = 64;
+	assert_int_equal(group_open("pairwise", 2, 4).fast_value, 64);
+	w.wire.auth = (const void *)&w;
+	assert_int_equal(group_open("pairwise", 3, 4).fast_value, 0);
+	w.wire.auth = NULL;
+	w.wire.fast_value = 0;
 	group_open("pairwise", 0, NBAR_SIZE_MAX);
 }
 

@@ -140,7 +140,7 @@ static void strangers_and_malformed_packets_pass(void **unused)
 	assert_int_equal(in_kernel().counts.received, 1);
 }
 
-/* Sums of UDP: none, a wrong one, and one that an interface shall complete. */
+/* The programs check the sum of a datagram. It may be absent, wrong, or left to the interface. */
 static void sums_are_checked(void **unused)
 {
 	uint32_t epoch = EPOCH + 1;
