@@ -84,8 +84,9 @@ static bool lend_group(struct nbnic_device *d, struct nbnic_group *g, uint64_t n
 	};
 
 	if (s->cause != NBAR_STATUS_OK || (s->running && how.left_ns == 0) ||
-	    g->posted != s->epoch || nbnic_sends_wait(g) || s->running != g->armed ||
-	    !nbnic_page_is_seen(p, g->cell) || !d->wire->ops->lend(d->wire, g, &how))
+	    g->posted != s->epoch || nbnic_sends_wait(g) || g->pull.next /* PULLs wait */ ||
+	    s->running != g->armed || !nbnic_page_is_seen(p, g->cell) ||
+	    !d->wire->ops->lend(d->wire, g, &how))
 		return false;
 	g->lent = cell->lent = true;
 	g->armed = false;

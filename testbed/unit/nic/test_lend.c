@@ -369,6 +369,32 @@ static void busy_groups_are_not_lent(void **state)
 	assert_true(lent_at(0)->how.left_ns == 1);
 }
 
+/* An early PULL waits while the timer runs for the TIMEOUT: the NIC still needs the state. */
+static void groups_whose_pulls_wait_are_not_lent(void **state)
+{
+	struct nbnic_group *g;
+
+	wire.refuses = true;
+	pair_open();
+	g = group_at(0);
+	g->first = MS;
+	ring(0);
+	passes(1);
+	w.wire.room = 0;
+	w.now = g->deadline;
+	passes(1);
+	assert_true(g->armed);
+	wire.refuses = false;
+	passes(2);
+	assert_false(g->lent);
+	assert_true(group_at(1)->lent);
+	w.wire.room = UINT32_MAX;
+	w.now++;
+	passes(1);
+	assert_int_equal(count_of(NBAR_COUNTER_pulls_sent), 1);
+	assert_true(g->lent);
+}
+
 static void failed_groups_are_not_lent(void **state)
 {
 	const struct nbar_req_group_abort abort = { .cell = 0 };
@@ -943,11 +969,11 @@ static void completions_may_lie_elsewhere(void **state)
 }
 
 UNIT_MAIN(NULL, NULL, LEND_TEST(a_wire_runs_barriers), LEND_TEST(what_the_wire_counts_is_added),
-	  LEND_TEST(busy_groups_are_not_lent), LEND_TEST(failed_groups_are_not_lent),
-	  LEND_TEST(a_deadline_is_kept_without_progress), LEND_TEST(a_step_is_progress),
-	  LEND_TEST(a_wanted_group_times_out), LEND_TEST(a_pull_is_answered_by_the_state_of_now),
-	  LEND_TEST(sleepers_are_woken), LEND_TEST(posts_are_not_missed),
-	  LEND_TEST(looks_take_no_more_than_they_must),
+	  LEND_TEST(busy_groups_are_not_lent), LEND_TEST(groups_whose_pulls_wait_are_not_lent),
+	  LEND_TEST(failed_groups_are_not_lent), LEND_TEST(a_deadline_is_kept_without_progress),
+	  LEND_TEST(a_step_is_progress), LEND_TEST(a_wanted_group_times_out),
+	  LEND_TEST(a_pull_is_answered_by_the_state_of_now), LEND_TEST(sleepers_are_woken),
+	  LEND_TEST(posts_are_not_missed), LEND_TEST(looks_take_no_more_than_they_must),
 	  LEND_TEST(posts_of_late_are_left_to_the_wire), LEND_TEST(every_cell_has_its_look),
 	  LEND_TEST(a_lost_state_fails_the_group), LEND_TEST(nothing_wakes_a_nic_that_lends_all),
 	  LEND_TEST(lent_groups_may_end), LEND_TEST(failures_reach_lent_groups),
