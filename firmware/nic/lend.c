@@ -12,6 +12,24 @@
 #if NBNIC_LEND
 #define LOOKS_A_PASS 16u
 
+/* The state is lost, but the host's page has the last complete barrier. If the host has posted the
+ * next one, peers may have all tokens of it, and wait for those of the barrier after it. */
+static void lend_lose(struct nbnic_device *d, struct nbnic_group *g, uint64_t now)
+{
+	static const struct nbfw_event start = { .type = NBFW_EV_START };
+	struct nbnic_port *p = d->port[g->port];
+	struct nbfw_action sends; /* peers ask for them */
+	uint32_t posted;
+
+	nbfw_init(g->state, g->plan, nbnic_page_completed_epoch(p, g->cell));
+	if (nbnic_page_is_waiting(p, g->cell, &posted))
+		nbfw_step(g->state, g->plan, &start, &sends);
+	g->posted = p->cell[g->cell].posted = g->state->epoch;
+	if (nbnic_values(g)) /* none is repeated that may be of another barrier */
+		nbfw_values_forget(g->values);
+	nbnic_group_fail(&d->nic, g, NBAR_STATUS_NIC_DOWN, now);
+}
+
 void nbnic_lend_take(struct nbnic_device *d, struct nbnic_group *g, uint64_t now)
 {
 	struct nbnic_cell *cell = &d->port[g->port]->cell[g->cell];
@@ -22,12 +40,7 @@ void nbnic_lend_take(struct nbnic_device *d, struct nbnic_group *g, uint64_t now
 	g->lent = cell->lent = false;
 	d->nlent--;
 	if (!d->wire->ops->take(d->wire, g, &n)) {
-		/* The state is lost, but the host's page has the last complete barrier. */
-		nbfw_init(g->state, g->plan, nbnic_page_completed_epoch(d->port[g->port], g->cell));
-		g->posted = cell->posted = s->epoch;
-		if (nbnic_values(g)) /* none is repeated that may be of another barrier */
-			nbfw_values_forget(g->values);
-		nbnic_group_fail(&d->nic, g, NBAR_STATUS_NIC_DOWN, now);
+		lend_lose(d, g, now);
 		return;
 	}
 	d->nic.counter[NBAR_COUNTER_barriers_completed] += n.completed;
