@@ -142,9 +142,12 @@ bool nbnic_lend_look(struct nbnic_device *d, struct nbnic_port *p, bool kicked, 
 		uint32_t at = p->live[p->look_at++ % p->nlive];
 		struct nbnic_cell *cell = &p->cell[at];
 		uint32_t posted, looked = cell->looked;
+		bool waits = nbnic_page_is_waiting(p, at, &posted);
 
-		if (!cell->lent || nbnic_page_is_seen(p, at) ||
-		    !nbnic_page_is_waiting(p, at, &posted))
+		if (!cell->lent || nbnic_page_is_seen(p, at))
+			continue;
+		/* The wire may have completed the barrier since the host fell asleep. */
+		if (!waits && !(kicked && nbnic_page_has_asked(p, at)))
 			continue;
 		cell->looked = posted;
 		/* The wire has heard of most posts. */

@@ -174,14 +174,20 @@ void nbnic_page_completed(struct nbnic_port *p, struct nbnic *nic, uint32_t cell
 		p->cell[cell].wake_missed = true;
 }
 
+bool nbnic_page_has_asked(const struct nbnic_port *p, uint32_t cell)
+{
+	/* Pairs with order_ask. The host has made a system call since. */
+	return __atomic_load_n(&p->page->doorbell[cell].wake_seq, __ATOMIC_RELAXED) !=
+	       p->cell[cell].wake_seq;
+}
+
 bool nbnic_page_is_seen(const struct nbnic_port *p, uint32_t cell)
 {
-	const struct nbar_doorbell *d = &p->page->doorbell[cell];
-
-	/* The loads pair with order_post and order_ask. The host has made a system call since, and
-	 * the wire has its lock. */
-	return __atomic_load_n(&d->posted, __ATOMIC_ACQUIRE) == p->cell[cell].posted &&
-	       __atomic_load_n(&d->wake_seq, __ATOMIC_RELAXED) == p->cell[cell].wake_seq;
+	/* Pairs with order_post. The host has made a system call since, and the wire has its lock.
+	 */
+	return __atomic_load_n(&p->page->doorbell[cell].posted, __ATOMIC_ACQUIRE) ==
+		       p->cell[cell].posted &&
+	       !nbnic_page_has_asked(p, cell);
 }
 
 uint32_t nbnic_page_completed_epoch(const struct nbnic_port *p, uint32_t cell)

@@ -96,6 +96,9 @@ void nbnic_page_completed(struct nbnic_port *p, struct nbnic *nic, uint32_t cell
 /* True if the NIC has read all that the host has written to the doorbell of this cell. */
 bool nbnic_page_is_seen(const struct nbnic_port *p, uint32_t cell);
 
+/* True if the host has requested a wake that the NIC has not read. */
+bool nbnic_page_has_asked(const struct nbnic_port *p, uint32_t cell);
+
 /* The last barrier of this cell that the wire has completed; or what the host wrote there. */
 uint32_t nbnic_page_completed_epoch(const struct nbnic_port *p, uint32_t cell);
 

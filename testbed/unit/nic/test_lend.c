@@ -686,6 +686,26 @@ static void looks_take_no_more_than_they_must(void **state)
 	assert_false(group_at(1)->lent);
 }
 
+/* The wire has not heard that the host falls asleep, and completes the barrier before the look. */
+static void a_kick_wakes_those_who_asked(void **state)
+{
+	pair_open();
+	passes(1);
+	start(0);
+	c.port->page->doorbell[0].wake_seq++;
+	start(1);
+	passes(2);
+	assert_int_equal(done(0), 1);
+	assert_int_equal(w.wakes, 0);
+	nbnic_device_look(&w.device);
+	passes(2);
+	assert_int_equal(w.wakes, 1);
+	assert_int_equal(wire.takes, 1); /* the other host sleeps not */
+	nbnic_device_look(&w.device);
+	passes(2);
+	assert_int_equal(wire.takes, 1);
+}
+
 /* The looks reach every cell of a port with many. */
 static void every_cell_has_its_look(void **state)
 {
@@ -1004,7 +1024,8 @@ UNIT_MAIN(NULL, NULL, LEND_TEST(a_wire_runs_barriers), LEND_TEST(what_the_wire_c
 	  LEND_TEST(posts_are_not_missed), LEND_TEST(looks_take_no_more_than_they_must),
 	  LEND_TEST(posts_of_late_are_left_to_the_wire), LEND_TEST(every_cell_has_its_look),
 	  LEND_TEST(a_lost_state_fails_the_group), LEND_TEST(a_lost_state_may_be_ahead_of_the_page),
-	  LEND_TEST(nothing_wakes_a_nic_that_lends_all), LEND_TEST(lent_groups_may_end),
-	  LEND_TEST(failures_reach_lent_groups), LEND_TEST(statistics_are_of_now),
-	  LEND_TEST(groups_come_back_a_few_at_a_time), LEND_TEST(a_traced_nic_lends_nothing),
-	  LEND_TEST(groups_with_values_are_lent), LEND_TEST(completions_may_lie_elsewhere))
+	  LEND_TEST(a_kick_wakes_those_who_asked), LEND_TEST(nothing_wakes_a_nic_that_lends_all),
+	  LEND_TEST(lent_groups_may_end), LEND_TEST(failures_reach_lent_groups),
+	  LEND_TEST(statistics_are_of_now), LEND_TEST(groups_come_back_a_few_at_a_time),
+	  LEND_TEST(a_traced_nic_lends_nothing), LEND_TEST(groups_with_values_are_lent),
+	  LEND_TEST(completions_may_lie_elsewhere))
