@@ -98,7 +98,7 @@ $(patsubst %,$(BUILD)/test_nic_%,rtt rtt_late rtt_many): $(RTT_PAIR_OBJ)
 DEVICE_WORLD_OBJ := $(BUILD)/test/testbed/unit/nic/device_world.o
 $(BUILD)/test_device $(BUILD)/test_lend $(BUILD)/test_quota: $(DEVICE_WORLD_OBJ)
 # Whole NICs in simulated time.
-SIM_WORLD_OBJ := $(addprefix $(BUILD)/test/testbed/sim/,nics.o world.o world_host.o)
+SIM_WORLD_OBJ := $(addprefix $(BUILD)/test/testbed/sim/,fast.o fast_lend.o nics.o world.o world_host.o)
 $(BUILD)/test_sim $(BUILD)/test_nic_loss: $(SIM_WORLD_OBJ)
 # One NIC, and a trace of what it does.
 NIC_TRACE_OBJ := $(BUILD)/test/testbed/unit/nic/nic_trace.o

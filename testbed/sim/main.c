@@ -67,9 +67,10 @@ static bool print_bites(const struct tallies *t, uint64_t n)
 	}
 	printf("# %10" PRIu64 " barriers of members completed\n", t->completed);
 	printf("# %10" PRIu64 " of them with a result\n", t->results);
+	printf("# %10" PRIu64 " of them by a fast path\n", t->fast);
 	printf("# %10" PRIu64 " seeds without faults\n", t->quiet);
 	printf("# %10" PRIu64 " events\n", t->events);
-	return n < SEEDS_ALL_BITE || (all && t->quiet > 0 && t->results > 0);
+	return n < SEEDS_ALL_BITE || (all && t->quiet > 0 && t->results > 0 && t->fast > 0);
 }
 
 static uint64_t seeds_usual(void)

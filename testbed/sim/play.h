@@ -18,6 +18,7 @@ struct tallies {
 	uint64_t fault[FAULT_END];
 	uint64_t completed; /* completed barriers, summed over the members */
 	uint64_t results;   /* of them, those with values */
+	uint64_t fast;      /* of them, those that fast paths completed */
 	uint64_t events, quiet;
 };
 

@@ -101,12 +101,47 @@ static void draw_blows(struct scenario *s)
 	}
 	if (one_in(r, 4))
 		add_blow(s, fatal[rng_below(r, 4)]);
+	if (s->lends && one_in(r, 12))
+		add_blow(s, FAULT_KEEP);
 	if (one_in(r, 4))
 		add_blow(s, FAULT_STRANGER);
 	if (one_in(r, 4))
 		add_blow(s, FAULT_REQUEST);
 	if (one_in(r, 4))
 		add_blow(s, FAULT_DOORBELL);
+}
+
+/* NICs that lend their groups to a fast path, in half of the runs. */
+static void draw_fast_paths(struct scenario *s)
+{
+	struct rng r = { ~s->seed };
+
+	if (one_in(&r, 2))
+		return;
+	s->lends = (uint32_t)rng_next(&r) | -(uint32_t)one_in(&r, 2);
+	if (one_in(&r, 2))
+		s->sleeps = percent(&r, 100);
+	if (one_in(&r, 4))
+		s->unsent = percent(&r, 20);
+	if (one_in(&r, 2))
+		s->unlent = percent(&r, 70);
+	s->waits = 1 + time_below(&r, one_in(&r, 2) ? 3 * SIM_US : 40 * SIM_US);
+	if (!s->quiet && one_in(&r, 4))
+		s->refuse = percent(&r, 50);
+	if (one_in(&r, 2))
+		s->full_for = time_below(&r, 150 * s->turn_cost);
+	for (uint32_t i = 0; i < s->ngroup; i++) {
+		struct scenario_group *g = &s->group[i];
+		bool spread = !one_in(&r, 3);
+
+		/* Fast paths take short values, and send no frames to their own NIC. */
+		if (one_in(&r, 2) && g->value_max > NBFW_FIXED_VALUE)
+			g->value_max = NBFW_FIXED_VALUE;
+		if (spread && g->size > s->net.members)
+			g->size = s->net.members;
+		for (uint32_t rank = 1; spread && rank < g->size; rank++)
+			g->nic[rank] = (g->nic[0] + rank) % s->net.members;
+	}
 }
 
 void scenario_draw(struct scenario *s, uint64_t seed)
@@ -131,6 +166,7 @@ void scenario_draw(struct scenario *s, uint64_t seed)
 	for (uint32_t i = 0; i < s->ngroup; i++)
 		draw_group(s, &s->group[i]);
 	s->quiet = one_in(r, 10);
+	draw_fast_paths(s);
 	if (s->quiet) {
 		/* Longer than every barrier of this scenario, so no member sends a PULL. */
 		s->pull_ns = 50000000;
@@ -157,7 +193,8 @@ bool scenario_is_fatal(const struct scenario *s, uint32_t group)
 
 		if (b->fault == FAULT_LONG_CUT ||
 		    ((b->fault == FAULT_KILL || b->fault == FAULT_LEAVE) && of_group) ||
-		    ((b->fault == FAULT_RESTART || b->fault == FAULT_DEAD) &&
+		    ((b->fault == FAULT_RESTART || b->fault == FAULT_DEAD ||
+		      b->fault == FAULT_KEEP) &&
 		     is_on(&s->group[group], b->nic)))
 			return true;
 	}
@@ -176,7 +213,8 @@ bool scenario_may_blame(const struct scenario *s, uint32_t group, uint32_t rank)
 		if ((b->fault == FAULT_KILL || b->fault == FAULT_LEAVE) && b->group == group &&
 		    b->rank == rank)
 			return true;
-		if ((b->fault == FAULT_RESTART || b->fault == FAULT_DEAD) &&
+		if ((b->fault == FAULT_RESTART || b->fault == FAULT_DEAD ||
+		     b->fault == FAULT_KEEP) &&
 		    s->group[group].nic[rank] == b->nic)
 			return true;
 	}
@@ -204,6 +242,8 @@ void scenario_print(const struct scenario *s, FILE *to)
 	fprintf(to, "# per million: loss %u, repeat %u, reorder %u by %llu us, refuse %u\n",
 		s->net.loss, s->net.repeat, s->net.reorder,
 		(unsigned long long)(s->net.reorder_by / SIM_US), s->refuse);
+	fprintf(to, "# NICs that lend 0x%x; per million: posts before sleeps %u, unsent %u\n",
+		s->lends, s->sleeps, s->unsent);
 	for (uint32_t i = 0; i < s->ngroup; i++) {
 		const struct scenario_group *g = &s->group[i];
 

@@ -33,6 +33,7 @@
 	X(DEAD, "NICs that fell silent")                                         \
 	X(KILL, "hosts that were killed")                                        \
 	X(LEAVE, "hosts that closed before the end")                             \
+	X(KEEP, "states of groups that a fast path lost")                        \
 	X(STRANGER, "frames of strangers that NICs saw through")                 \
 	X(REQUEST, "requests that NICs refused")                                 \
 	X(DOORBELL, "doorbells that NICs refused")                               \
@@ -49,7 +50,7 @@ enum fault {
 struct blow {
 	enum fault fault;
 	sim_time at, end;     /* end: of a partition */
-	uint32_t nic;         /* JUMP, RESTART, DEAD, STRANGER, REQUEST, DOORBELL */
+	uint32_t nic;         /* JUMP, RESTART, DEAD, KEEP, STRANGER, REQUEST, DOORBELL */
 	uint32_t group, rank; /* KILL, LEAVE */
 	uint64_t amount;      /* JUMP: ns */
 };
@@ -61,6 +62,8 @@ struct scenario {
 	sim_time turn_cost, notice;
 	uint32_t queue_limit, refuse;
 	uint64_t pull_ns, budget_ns;
+	uint32_t lends, sleeps, unsent, unlent; /* fast paths: world.h */
+	sim_time waits, full_for;
 	uint32_t slow; /* percent of arrivals that are later than the retry budget */
 	sim_time arrive;
 	uint32_t ngroup;

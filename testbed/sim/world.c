@@ -2,7 +2,7 @@
 /*
  * world.c - NICs, their wire and their poll passes; see world.h. Hosts are in world_host.c.
  */
-#include "world.h"
+#include "fast.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,19 +10,7 @@
 #include "stats.h"
 #include "tally.h"
 
-struct sim_frame {
-	uint32_t from, next;
-	struct nbfw_token token;
-	struct nbfw_value value; /* if token.value_length is not 0 */
-};
-
-static uint32_t nic_of_addr(const struct nbnic_addr *a)
-{
-	uint32_t nic;
-
-	memcpy(&nic, a->byte, sizeof(nic));
-	return nic;
-}
+#define SLEEP_MAX (250000000 * SIM_NS) /* of a daemon */
 
 static uint64_t world_clock_of(const struct sim_nic *n, sim_time at)
 {
@@ -73,7 +61,7 @@ static uint32_t frame_take(struct sim_world *w)
 	return at;
 }
 
-static void frame_give(struct sim_world *w, uint32_t at)
+void sim_frame_free(struct sim_world *w, uint32_t at)
 {
 	w->frame[at].next = w->frame_free;
 	w->frame_free = at;
@@ -97,12 +85,16 @@ void sim_world_inject(struct sim_world *w, uint32_t from, uint32_t to, const str
 }
 
 /* Reports changes in the pages of a NIC's hosts to the user of the world. */
-static void world_look(struct sim_world *w, const struct sim_nic *n)
+void sim_world_look(struct sim_nic *n)
 {
+	struct sim_world *w = n->world;
+
+	if (n->now < w->now)
+		n->now = w->now;
 	for (uint32_t i = n->first_host; i != SIM_NOBODY; i = w->host[i]->next) {
 		struct sim_host *h = w->host[i];
 
-		if (!h->page)
+		if (!h->page || (h->asleep && !sim_fast_wakes(h)))
 			continue;
 		const struct nbar_completion *c = &h->page->completion[h->cell];
 		uint64_t word = __atomic_load_n(&c->word, __ATOMIC_ACQUIRE);
@@ -120,7 +112,27 @@ static void world_look(struct sim_world *w, const struct sim_nic *n)
 		};
 
 		sim_queue_push(&w->queue, &ev);
+		sim_fast_looked(n, h, word);
 	}
+}
+
+void sim_world_send(struct sim_nic *n, const struct nbnic_addr *to, const struct nbfw_token *t)
+{
+	struct sim_world *w = n->world;
+	uint32_t peer = sim_nic_of(to);
+	struct sim_cost cost = sim_net_cost(&w->net, n->index, peer);
+	sim_time late[2], waited;
+
+	n->now += cost.send;
+	if (w->cut && n->side != w->nic[peer]->side) {
+		n->cut++;
+		return;
+	}
+	sim_time arrive = sim_net_carry(&w->net, &cost, n->index, peer, n->now, &waited);
+	uint32_t copies = sim_net_fate(&w->net, late);
+
+	for (uint32_t i = 0; i < copies; i++)
+		sim_world_inject(w, n->index, peer, t, arrive + late[i]);
 }
 
 static bool world_on_transmit(struct wire_base *base, const struct nbnic_addr *to,
@@ -128,27 +140,18 @@ static bool world_on_transmit(struct wire_base *base, const struct nbnic_addr *t
 {
 	struct sim_nic *n = (struct sim_nic *)base;
 	struct sim_world *w = n->world;
-	uint32_t peer = nic_of_addr(to);
-	struct sim_cost cost = sim_net_cost(&w->net, n->index, peer);
-	sim_time late[2], waited;
 
-	if (w->refuse && sim_net_random(&w->net, SIM_MILLION) < w->refuse) {
+	if (w->now < n->full_until ||
+	    (w->refuse && sim_net_random(&w->net, SIM_MILLION) < w->refuse)) {
+		if (w->full_for && w->now >= n->full_until)
+			n->full_until = w->now + sim_net_random(&w->net, w->full_for);
 		n->refused++;
 		base->refused++;
 		return false;
 	}
-	world_look(w, n); /* the host learns of changes before the NIC sends */
-	n->now += cost.send;
+	sim_world_look(n); /* the host learns of changes before the NIC sends */
 	w->frames++;
-	if (w->cut && n->side != w->nic[peer]->side) {
-		n->cut++;
-		return true;
-	}
-	sim_time arrive = sim_net_carry(&w->net, &cost, n->index, peer, n->now, &waited);
-	uint32_t copies = sim_net_fate(&w->net, late);
-
-	for (uint32_t i = 0; i < copies; i++)
-		sim_world_inject(w, n->index, peer, t, arrive + late[i]);
+	sim_world_send(n, to, t);
 	return true;
 }
 
@@ -157,7 +160,7 @@ static unsigned world_on_poll(struct wire_base *base, struct nbnic *nic, uint64_
 {
 	struct sim_nic *n = (struct sim_nic *)base;
 	struct sim_world *w = n->world;
-	unsigned got = 0;
+	unsigned got = n->fast ? sim_fast_hear(n, now) : 0;
 
 	for (; got < budget && n->waiting > 0; got++) {
 		uint32_t at = n->head;
@@ -165,7 +168,7 @@ static unsigned world_on_poll(struct wire_base *base, struct nbnic *nic, uint64_
 
 		n->head = f.next;
 		n->waiting--;
-		frame_give(w, at);
+		sim_frame_free(w, at);
 		f.token.value = &f.value;
 		n->now += sim_net_cost(&w->net, f.from, n->index).recv;
 		nbnic_receive(nic, &w->nic[f.from]->wire.addr, &f.token, now);
@@ -176,23 +179,28 @@ static unsigned world_on_poll(struct wire_base *base, struct nbnic *nic, uint64_
 static const struct wire_ops sim_wire_ops = { .values = true,
 					      .poll = world_on_poll,
 					      .transmit = world_on_transmit };
+static const struct wire_ops sim_lending_ops = { .values = true,
+						 .poll = world_on_poll,
+						 .transmit = world_on_transmit,
+						 .lend = sim_fast_lend,
+						 .take = sim_fast_take };
 
-static void world_on_frame(struct sim_world *w, const struct sim_event *ev)
+void sim_world_up(struct sim_nic *n, uint32_t frame)
 {
-	struct sim_nic *n = w->nic[ev->to];
+	struct sim_world *w = n->world;
 
 	if (n->dead || n->waiting >= w->queue_limit) {
 		n->dropped += !n->dead;
 		n->wire.drops += !n->dead;
-		frame_give(w, ev->arg);
+		sim_frame_free(w, frame);
 		return;
 	}
 	if (n->waiting++ > 0)
-		w->frame[n->tail].next = ev->arg;
+		w->frame[n->tail].next = frame;
 	else
-		n->head = ev->arg;
-	n->tail = ev->arg;
-	schedule(w, n, ev->time);
+		n->head = frame;
+	n->tail = frame;
+	schedule(w, n, w->now);
 }
 
 static void on_turn(struct sim_world *w, const struct sim_event *ev)
@@ -209,11 +217,13 @@ static void on_turn(struct sim_world *w, const struct sim_event *ev)
 	}
 	w->passes++;
 	w->turned = n->index;
-	n->now = ev->time + w->turn_cost;
+	/* A fast path may have sent until later. */
+	if (!n->fast || n->now < ev->time + w->turn_cost)
+		n->now = ev->time + w->turn_cost;
 	bool any = nbnic_device_pass(&n->device, world_clock_of(n, ev->time));
 	uint64_t next = nbnic_device_next(&n->device);
 
-	world_look(w, n);
+	sim_world_look(n);
 	sim_time noise = sim_net_noise(&w->net, core, ev->time, n->now - ev->time);
 
 	w->noise += noise;
@@ -225,6 +235,8 @@ static void on_turn(struct sim_world *w, const struct sim_event *ev)
 		schedule(w, n, n->now);
 	else if (next != UINT64_MAX)
 		schedule(w, n, (next - n->clock_ns) * SIM_NS);
+	if (n->fast && n->device.nlent)
+		schedule(w, n, n->now + SLEEP_MAX);
 }
 
 bool sim_world_step(struct sim_world *w, sim_time until)
@@ -237,8 +249,14 @@ bool sim_world_step(struct sim_world *w, sim_time until)
 	w->now = ev.time;
 	w->turned = SIM_NOBODY;
 	w->digest = sim_digest(w->digest, &ev);
-	if (ev.type == SIM_WORLD_FRAME)
-		world_on_frame(w, &ev);
+	if (ev.type == SIM_WORLD_FRAME && w->nic[ev.to]->fast)
+		sim_fast_frame(w->nic[ev.to], ev.arg);
+	else if (ev.type == SIM_WORLD_FRAME)
+		sim_world_up(w->nic[ev.to], ev.arg);
+	else if (ev.type == SIM_WORLD_FAST)
+		sim_fast_some(w->nic[ev.to], 1);
+	else if (ev.type == SIM_WORLD_TIMER)
+		sim_fast_tick(w->nic[ev.to], ev.arg);
 	else if (ev.type == SIM_WORLD_TURN)
 		on_turn(w, &ev);
 	else if (ev.type == SIM_WORLD_PROGRESS)
@@ -300,6 +318,10 @@ static void world_on_wake(void *ctx, uint32_t port, uint32_t cell, uint32_t *wor
 {
 }
 
+static void world_on_trace(void *ctx, const struct nbar_trace_event *e)
+{
+}
+
 static const struct nbnic_platform sim_platform = {
 	.alloc = world_on_alloc,
 	.free = world_on_free,
@@ -308,18 +330,26 @@ static const struct nbnic_platform sim_platform = {
 	.page_make = world_on_page_make,
 	.page_drop = world_on_page_drop,
 	.wake = world_on_wake,
+	.trace = world_on_trace,
 };
 
 static int nic_begin(struct sim_world *w, struct sim_nic *n)
 {
 	const struct nbnic_config config = { .pull_ns = w->pull_ns, .budget_ns = w->budget_ns };
 
-	n->wire = (struct wire_base){ .ops = &sim_wire_ops, .name = "sim", .kind = WIRE_KIND_TEST };
+	bool lends = w->lends >> (n->index & 31) & 1;
+
+	n->wire = (struct wire_base){ .ops = lends ? &sim_lending_ops : &sim_wire_ops,
+				      .name = "sim",
+				      .kind = WIRE_KIND_TEST };
 	memcpy(n->wire.addr.byte, &n->index, sizeof(n->index));
 	n->signals_at = UINT64_MAX;
 	n->first_host = SIM_NOBODY;
 	n->waiting = 0;
+	n->full_until = 0;
 	n->dead = false;
+	if (lends && !sim_fast_begin(n))
+		return -NBAR_ENOMEM;
 	return nbnic_device_init(&n->device, "sim", &n->wire, &sim_platform, n, &config);
 }
 
@@ -353,7 +383,7 @@ static void nic_end(struct sim_world *w, struct sim_nic *n)
 	for (; n->waiting > 0; n->waiting--) {
 		uint32_t next = w->frame[n->head].next;
 
-		frame_give(w, n->head);
+		sim_frame_free(w, n->head);
 		n->head = next;
 	}
 	for (uint32_t i = n->first_host; i != SIM_NOBODY; i = w->host[i]->next) {
@@ -363,6 +393,7 @@ static void nic_end(struct sim_world *w, struct sim_nic *n)
 	}
 	n->first_host = SIM_NOBODY;
 	nbnic_device_end(&n->device);
+	sim_fast_end(n);
 	n->dead = true;
 }
 

@@ -17,9 +17,17 @@
 
 #define SIM_NOBODY UINT32_MAX
 
-enum { SIM_WORLD_FRAME, SIM_WORLD_TURN, SIM_WORLD_PROGRESS, SIM_WORLD_USER };
+enum {
+	SIM_WORLD_FRAME,
+	SIM_WORLD_TURN,
+	SIM_WORLD_PROGRESS,
+	SIM_WORLD_FAST,
+	SIM_WORLD_TIMER,
+	SIM_WORLD_USER
+};
 
 struct sim_world;
+struct sim_fast;
 
 struct sim_nic {
 	struct wire_base wire; /* must be first: a wire is cast to its NIC */
@@ -27,11 +35,15 @@ struct sim_nic {
 	uint32_t index;
 	uint32_t head, tail, waiting; /* frames in its receive queue */
 	uint32_t first_host;          /* the hosts on it, by sim_host.next */
-	sim_time signals_at; /* time of its next pass in the event queue; UINT64_MAX: none */
-	sim_time now;        /* in a pass: the time of its current work */
-	uint64_t clock_ns;   /* the NIC's clock - simulated time */
-	uint32_t side;       /* while world.cut: frames do not pass between sides */
-	bool dead;           /* the NIC runs no more passes */
+	sim_time signals_at;   /* time of its next pass in the event queue; UINT64_MAX: none */
+	sim_time now;          /* in a pass: the time of its current work */
+	sim_time full_until;   /* until then, the wire has no room */
+	uint64_t clock_ns;     /* the NIC's clock - simulated time */
+	uint32_t side;         /* while world.cut: frames do not pass between sides */
+	bool dead;             /* the NIC runs no more passes */
+	struct sim_fast *fast; /* the fast path, which runs lent groups: fast.h; or NULL */
+	bool loses;            /* the next state does not come back from the fast path */
+	uint32_t lost;         /* states that did not */
 	uint64_t dropped, cut, refused; /* numbers of frames */
 	struct nbnic_device device;
 };
@@ -44,9 +56,16 @@ struct sim_host {
 	uint32_t values; /* index in value[] of the page */
 	uint32_t user;   /* free for the user of this file */
 	uint64_t seen;   /* the completion word that was reported last */
+	/* Of a NIC with a fast path. */
+	uint32_t posted, wake; /* the last post; the wake word before the host asked for a wake */
+	bool asking, asleep;   /* asleep: until the wake word changes, the host looks at nothing */
 };
 
-struct sim_frame;
+struct sim_frame {
+	uint32_t from, next;
+	struct nbfw_token token;
+	struct nbfw_value value; /* if token.value_length is not 0 */
+};
 
 struct sim_world {
 	struct sim_net net;
@@ -61,11 +80,19 @@ struct sim_world {
 	uint32_t queue_limit; /* frames of a receive queue */
 	uint32_t refuse;      /* of a million sends, the wire has no room for this many */
 	uint64_t pull_ns, budget_ns;
+	uint32_t lends;    /* a bit for each NIC with a fast path */
+	uint32_t sleeps;   /* of a million posts at such a NIC, the host sleeps after this many */
+	uint32_t unsent;   /* of a million messages to a fast path, this many are not sent */
+	uint32_t unlent;   /* of a million lends, the wire refuses this many */
+	sim_time full_for; /* longest time for which a wire refuses sends; 0: one send */
+	sim_time waits;    /* longest time that a frame waits for its fast path */
 	bool cut;
-	bool full;       /* there was no memory */
-	uint32_t turned; /* the NIC that ran a pass in the last step, or SIM_NOBODY */
+	bool full;         /* there was no memory */
+	const char *wrong; /* what a fast path has found; or NULL */
+	uint32_t turned;   /* the NIC that ran a pass in the last step, or SIM_NOBODY */
 	uint64_t passes, frames, digest;
-	sim_time noise; /* sum over all NICs */
+	uint64_t fast_frames, fast_completed; /* sent, and barriers completed, by fast paths */
+	sim_time noise;                       /* sum over all NICs */
 	struct sim_frame *frame;
 	uint32_t nframe, frame_free;
 	uint64_t blocks; /* blocks of memory that the NICs hold */
@@ -102,6 +129,22 @@ int sim_host_request(struct sim_world *w, struct sim_host *h, enum nbar_op op, c
  */
 int sim_group_begin(struct sim_world *w, struct sim_host *const *host, uint32_t size,
 		    const char *alg, const struct nbar_plan *const *plan, uint32_t value_max);
+
+/* For the fast path. */
+void sim_world_send(struct sim_nic *n, const struct nbnic_addr *to, const struct nbfw_token *t);
+/* A frame goes on to the receive queue of the NIC, which may be full. */
+void sim_world_up(struct sim_nic *n, uint32_t frame);
+void sim_frame_free(struct sim_world *w, uint32_t frame);
+/* The hosts of a NIC learn of changes. */
+void sim_world_look(struct sim_nic *n);
+
+static inline uint32_t sim_nic_of(const struct nbnic_addr *a)
+{
+	uint32_t nic;
+
+	__builtin_memcpy(&nic, a->byte, sizeof(nic));
+	return nic;
+}
 
 /* Where a host with a page writes the value of a barrier, and reads its result. */
 static inline struct nbar_value *sim_host_value(const struct sim_host *h, uint32_t epoch)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "world.h"
+#include "fast.h"
 
 int sim_host_request(struct sim_world *w, struct sim_host *h, enum nbar_op op, const void *body,
 		     size_t length, const void **reply)
@@ -101,6 +101,8 @@ static int host_group_open(struct sim_world *w, struct sim_host *h, uint32_t ran
 	h->values = rep->values;
 	h->rank = rank;
 	h->seen = 0;
+	h->posted = 0;
+	h->asking = h->asleep = false;
 	*endpoint = rep->endpoint;
 	return 0;
 }
@@ -155,6 +157,10 @@ void sim_host_post(struct sim_world *w, struct sim_host *h, uint32_t epoch)
 {
 	if (!h->page)
 		return;
+	if (w->nic[h->nic]->fast) {
+		sim_fast_post(w->nic[h->nic], h, epoch);
+		return;
+	}
 	/* Pairs with the acquire in scan_doorbell, as the store of order_post does. */
 	__atomic_store_n(&h->page->doorbell[h->cell].posted, epoch, __ATOMIC_RELEASE);
 	sim_nic_jump(w, h->nic, 0);
