@@ -7,14 +7,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "log.h"
+#include "route.h"
 #include "verbs.h"
 
-/* A peer counts as dead after 8 tries, 4.096 us << TIMEOUT apart: about half a second. */
-#define TIMEOUT 14
-#define RETRIES 7
+#define TIMEOUT 14 /* a peer counts as dead after half a second */
 
 struct ibv_ah_attr verbs_path(const struct verbs_wire *w, const struct verbs_addr *a)
 {
@@ -33,54 +31,25 @@ struct ibv_ah_attr verbs_path(const struct verbs_wire *w, const struct verbs_add
 /* Brings a queue pair from RESET to INIT, in which it can be connected to its peer. */
 static int connection_init(const struct verbs_wire *w, struct verbs_connection *l)
 {
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_INIT,
-		.port_num = w->port,
-		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
-	};
-
 	memset(l->slot, 0, VERBS_SLOTS * sizeof(*l->slot));
-	if (getrandom(&l->mine.psn, sizeof(l->mine.psn), 0) != sizeof(l->mine.psn))
-		return -EIO;
-	l->mine.psn &= 0xffffff;
-	return ibv_modify_qp(l->qp, &attr,
-			     IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS)
-		       ? -errno
-		       : 0;
+	return verbs_route_begin(l->qp, w->port, &l->mine.psn);
 }
 
 static int connection_start(const struct verbs_wire *w, const struct verbs_peer *p)
 {
 	const struct verbs_connection *l = p->connection;
 	const struct verbs_addr a = verbs_addr_of(&p->addr);
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_RTR,
-		.path_mtu = w->self.mtu,
-		.dest_qp_num = l->its.qpn,
-		.rq_psn = l->its.psn,
-		.max_dest_rd_atomic = 1,
-		.min_rnr_timer = 12,
-		.ah_attr = verbs_path(w, &a),
-	};
-	const bool reliable = w->self.mode == VERBS_WRITE_RC;
-	const int more_rtr = reliable ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : 0;
-	const int more_rts = reliable ? IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-						IBV_QP_MAX_QP_RD_ATOMIC
-				      : 0;
-
-	if (ibv_modify_qp(l->qp, &attr,
-			  IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-				  IBV_QP_RQ_PSN | more_rtr))
-		return -errno;
-	attr = (struct ibv_qp_attr){
-		.qp_state = IBV_QPS_RTS,
+	const struct verbs_route route = {
+		.path = verbs_path(w, &a),
+		.mtu = w->self.mtu,
+		.qpn = l->its.qpn,
+		.psn = l->its.psn,
+		.own_psn = l->mine.psn,
+		.reliable = w->self.mode == VERBS_WRITE_RC,
 		.timeout = TIMEOUT,
-		.retry_cnt = RETRIES,
-		.rnr_retry = 7,
-		.sq_psn = l->mine.psn,
-		.max_rd_atomic = 1,
 	};
-	return ibv_modify_qp(l->qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN | more_rts) ? -errno : 0;
+
+	return verbs_route_start(l->qp, &route);
 }
 
 /* Makes a queue pair. A card that has not so much room for inline sends may have room for frames
