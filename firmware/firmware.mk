@@ -5,7 +5,7 @@
 UNITS += fw nicd dpdk verbs kernel
 # Only the compiler's own headers, the ABI, and the firmware's: whatever else is included fails.
 FW_SYSTEM_INCLUDE := -nostdinc -isystem $(shell $(CC) -print-file-name=include)
-CFLAGS_fw = -ffreestanding -DNBNIC_LEND=1 $(FW_SYSTEM_INCLUDE) -Ifirmware/include -Ifirmware/core -Ifirmware/nic
+CFLAGS_fw = -ffreestanding -DNBNIC_LEND=1 -DNBNIC_REMOTE=1 $(FW_SYSTEM_INCLUDE) -Ifirmware/include -Ifirmware/core -Ifirmware/nic
 
 FW_CORE_OBJ := $(patsubst %.c,$(BUILD)/fw/%.o,$(wildcard firmware/core/*.c))
 FW_NIC_OBJ := $(patsubst %.c,$(BUILD)/fw/%.o,$(wildcard firmware/nic/*.c))

@@ -99,6 +99,10 @@
 #define NBNIC_LEND 0
 #endif
 
+#ifndef NBNIC_REMOTE /* 1: hosts may have a copy of the page (mirror.c); 0: no code for that */
+#define NBNIC_REMOTE 0
+#endif
+
 /* On the path of a token, each caller has its own copy of a function. Without optimisation there is
  * one, so that coverage counts each branch once. */
 #ifdef __OPTIMIZE__

@@ -5,6 +5,7 @@
  * On the path from token to completion: no allocation, no lock, and no loop without a budget.
  */
 #include "device.h"
+#include "mirror.h"
 #include "text.h"
 
 #define CLOSES_A_CALL 16u /* groups that one call of nbnic_device_port_end closes */
@@ -177,7 +178,10 @@ __attribute__((cold, noinline)) static bool tick(struct nbnic_device *d, uint64_
 			d->live_at = 0;
 		if (NBNIC_LEND && d->wire->ops->lend)
 			any |= nbnic_lend_look(d, d->open[d->live_at], kicked, now);
-		nbnic_page_live(d->open[d->live_at++]);
+		nbnic_page_live(d->open[d->live_at]);
+		if (nbnic_mirrors(d->open[d->live_at]))
+			nbnic_mirror_look(d->open[d->live_at], now);
+		d->live_at++;
 	}
 	return any;
 }

@@ -162,6 +162,9 @@ void nbnic_client_begin(struct nbnic_device *d, struct nbnic_client *c, uint32_t
 /* Ends a client: groups of its port close, groups that it is attached to fail; cause says why. */
 void nbnic_client_end(struct nbnic_client *c, uint8_t cause);
 
+/* The port of a client is that of a remote host from here on: see mirror.h. NULL, or why not. */
+const char *nbnic_client_mirror(struct nbnic_client *c);
+
 /* Gives back the port of a client when the NIC is no longer polled, without telling members. */
 void nbnic_client_abandon(struct nbnic_client *c);
 

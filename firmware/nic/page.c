@@ -6,6 +6,7 @@
  * hostlib/src/order.h. The host may write anything at any time: each word is read once into a
  * variable and then checked.
  */
+#include "mirror.h"
 #include "page.h"
 
 #define SIGNALS_MASK (NBAR_SIGNALS_MAX - 1)
@@ -52,6 +53,9 @@ void nbnic_page_ask_kicks(struct nbnic_port *p, bool wanted)
 		__atomic_exchange_n(&p->page->kick, 1, __ATOMIC_ACQ_REL);
 	else
 		__atomic_store_n(&p->page->kick, 0, __ATOMIC_RELAXED);
+	/* A remote host clears its own copy when it kicks. */
+	if (wanted && nbnic_mirrors(p))
+		nbnic_mirror_ask_kick(p);
 }
 
 uint32_t nbnic_page_free_cell(const struct nbnic_port *p)
@@ -98,6 +102,8 @@ void nbnic_cell_begin(struct nbnic_port *p, uint32_t cell, struct nbnic_group *g
 	}
 	p->live[p->nlive++] = (uint16_t)cell;
 	p->nsignal += g->is_signal;
+	if (nbnic_mirrors(p))
+		nbnic_mirror_cell(p, cell);
 }
 
 void nbnic_cell_end(struct nbnic_port *p, uint32_t cell)
@@ -119,6 +125,10 @@ void nbnic_page_wake(struct nbnic_port *p, struct nbnic *nic, uint32_t cell)
 	/* Pairs with the acquire in order_wake_read: a sleeper that reads the new value also sees
 	 * the completion written before it. */
 	__atomic_fetch_add(word, 1, __ATOMIC_RELEASE);
+	if (nbnic_mirrors(p)) {
+		nbnic_mirror_wake(p, nic, cell);
+		return;
+	}
 	p->platform->wake(p->ctx, p->number, cell, word);
 	nbnic_count(nic, NBAR_COUNTER_wakes);
 }
@@ -133,6 +143,7 @@ __attribute__((noinline)) static void asked(struct nbnic_port *p, struct nbnic *
 	if (nic->used.wakes >= NBNIC_PASS_WAKES)
 		return;
 	seen->wake_seq = wake_seq;
+	seen->sleeper = true;
 	/* The NIC may have completed a barrier after the sleeper looked and before the NIC read
 	 * this word. Then the NIC must wake the sleeper now. */
 	if (seen->wake_missed) {
@@ -262,6 +273,8 @@ uint32_t nbnic_page_signals(struct nbnic_port *p, struct nbnic *nic, uint32_t bu
 	/* Pairs with the acquire in order_taken_read: the host may overwrite what was taken. */
 	if (n)
 		__atomic_store_n(&p->page->sends_taken, p->sends_taken, __ATOMIC_RELEASE);
+	if (n && nbnic_mirrors(p))
+		nbnic_mirror_taken(p);
 	return n;
 }
 
@@ -333,6 +346,8 @@ void nbnic_page_stragglers(struct nbnic_port *p, uint32_t cell,
 	/* Pairs with the acquire in order_stragglers_read. Advisory: a reader may see a mixture of
 	 * two lists, but never an entry that was not written. */
 	__atomic_store_n(&c->nstragglers, n, __ATOMIC_RELEASE);
+	if (nbnic_mirrors(p))
+		nbnic_mirror_stragglers(p, cell);
 }
 
 bool nbnic_page_deliver(struct nbnic_port *p, uint32_t cell, uint32_t src,
@@ -353,5 +368,7 @@ bool nbnic_page_deliver(struct nbnic_port *p, uint32_t cell, uint32_t src,
 		__atomic_store_n(&e->word[i], word[i], __ATOMIC_RELAXED);
 	/* Pairs with the acquire in order_signal_ready: the entry is whole. */
 	__atomic_store_n(&e->seq, ++p->recvs_given, __ATOMIC_RELEASE);
+	if (nbnic_mirrors(p))
+		nbnic_mirror_delivered(p);
 	return true;
 }

@@ -24,6 +24,7 @@ struct nbnic_cell {
 	bool wake_pending;   /* wake sleepers at the next completion */
 	bool wake_missed;    /* completed since the last wake */
 	bool lent;           /* the wire hears of its posts: lend.c */
+	bool sleeper;        /* of a remote host: it has asked for a wake since the last one */
 	uint8_t values;      /* 1 + index in value[] of the port; 0: the barriers carry none */
 };
 
@@ -48,6 +49,7 @@ struct nbnic_port {
 	uint64_t host_at; /* the time of that look */
 	uint16_t live[NBNIC_GROUPS_MAX];
 	struct nbnic_cell cell[NBNIC_GROUPS_MAX];
+	struct nbnic_mirror *mirror; /* of a remote host; else NULL: the host maps the page */
 };
 
 /* Writes the head of a new page. */

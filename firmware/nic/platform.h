@@ -50,6 +50,11 @@ struct nbnic_platform {
 	 * events_make; the NIC has just changed the word. */
 	void (*wake)(void *ctx, uint32_t port, uint32_t cell, uint32_t *word);
 
+	/* Pass: writes n bytes of a page into the copy of a remote host; if cell is not UINT32_MAX,
+	 * also wakes all threads that sleep on the word of this cell. False: it cannot do so now.
+	 * NULL: there are no remote hosts. */
+	bool (*push)(void *ctx, uint32_t port, const void *at, size_t n, uint32_t cell);
+
 	/* Pass, now and then: other members wait for hosts of this NIC; `asked` is set in the ports
 	 * of these hosts. The platform may set `host` and `host_at` of these ports, within
 	 * exclusive(). NULL: a host that has not arrived is late. */

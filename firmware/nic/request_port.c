@@ -2,6 +2,7 @@
 /*
  * request_port.c - opens a port for a client, and closes the port when the client ends.
  */
+#include "mirror.h"
 #include "request.h"
 
 struct port_call {
@@ -53,6 +54,8 @@ static void port_free(struct nbnic_device *d, struct nbnic_port *p)
 	if (d->wire->ops->port_end)
 		d->wire->ops->port_end(d->wire, p->number);
 	d->platform->page_drop(d->ctx, p->number, p->page);
+	if (nbnic_mirrors(p))
+		d->platform->free(d->ctx, p->mirror);
 	d->platform->free(d->ctx, p);
 }
 
@@ -67,6 +70,38 @@ void nbnic_client_abandon(struct nbnic_client *c)
 	port_free(d, c->port);
 	c->port = NULL;
 }
+
+#if NBNIC_REMOTE
+struct mirror_call {
+	struct nbnic_port *port;
+	struct nbnic_mirror *mirror;
+};
+
+static void run_mirror(void *arg, uint64_t now)
+{
+	const struct mirror_call *call = arg;
+
+	(void)now;
+	call->port->mirror = call->mirror;
+}
+
+const char *nbnic_client_mirror(struct nbnic_client *c)
+{
+	const struct nbnic_device *d = c->device;
+	struct mirror_call call = { .port = c->port };
+
+	if (!c->port || c->port->mirror || c->port->nlive > 0)
+		return "the port has groups, or has a remote host already";
+	if (c->port->completion != c->port->page->completion)
+		return "no remote host can use a NIC on this wire; use another wire";
+	call.mirror = d->platform->alloc(d->ctx, sizeof(*call.mirror));
+	if (!call.mirror)
+		return "no memory for the port of a remote host";
+	__builtin_memset(call.mirror, 0, sizeof(*call.mirror));
+	nbnic_request_call(c->device, run_mirror, &call);
+	return NULL;
+}
+#endif
 
 /* Replaces NBAR_PORT_ANY by a free port. A wanted port that is busy is an error. */
 static int port_choose(struct nbnic_request *r, uint32_t *port)
