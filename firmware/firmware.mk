@@ -2,7 +2,7 @@
 # libnbfw.a: the core (plans, engine). libnbnic.a: the NIC loop. Both freestanding. nbar-nicd: the
 # soft NIC around them.
 
-UNITS += fw nicd dpdk verbs kernel
+UNITS += fw nicd dpdk verbs kernel rdma
 # Only the compiler's own headers, the ABI, and the firmware's: whatever else is included fails.
 FW_SYSTEM_INCLUDE := -nostdinc -isystem $(shell $(CC) -print-file-name=include)
 CFLAGS_fw = -ffreestanding -DNBNIC_LEND=1 -DNBNIC_REMOTE=1 $(FW_SYSTEM_INCLUDE) -Ifirmware/include -Ifirmware/core -Ifirmware/nic
@@ -33,6 +33,7 @@ CFLAGS_dpdk = $(CFLAGS_nicd) $(subst -I/,-isystem /,$(DPDK_CFLAGS))
 VERBS ?= $(shell pkg-config --exists libibverbs 2>/dev/null && echo yes)
 VERBS_LIBS = $(shell pkg-config --libs libibverbs 2>/dev/null)
 CFLAGS_verbs = $(CFLAGS_nicd)
+CFLAGS_rdma = $(CFLAGS_nicd)
 # Tags of frames are built where libsodium is; SODIUM= leaves them out.
 SODIUM ?= $(shell pkg-config --exists libsodium 2>/dev/null && echo yes)
 CFLAGS_nicd += $(if $(SODIUM),-DWIRES_SODIUM $(shell pkg-config --cflags libsodium))
@@ -116,9 +117,16 @@ $(BUILD)/$(call wire_so,$(1)): $(call wire_obj,$(1)) $(WIRE_LOG_OBJ) $(BUILD)/li
 endef
 $(foreach w,dpdk verbs kernel,$(eval $(call wire_rules,$(w))))
 
-NICD_BIN := $(addprefix $(BUILD)/,nbar-nicd $(HOSTNIC_SO) $(WIRE_SO))
+# libnbar-rdma.so: ports of remote hosts, at both sides.
+RDMA_SO := $(if $(VERBS),libnbar-rdma.so.$(firstword $(subst ., ,$(VERSION))))
+RDMA_OBJ := $(call wire_obj,rdma) $(BUILD)/verbs/firmware/wire/verbs/route.o
+$(BUILD)/$(RDMA_SO): $(RDMA_OBJ)
+	$(call say,LD,$@)
+	$(Q)$(CC) -shared $(ALL_LDFLAGS) -Wl,-soname,$(@F) -Wl,-z,nodelete $^ -o $@ $(VERBS_LIBS) -lpthread
+
+NICD_BIN := $(addprefix $(BUILD)/,nbar-nicd $(HOSTNIC_SO) $(WIRE_SO) $(RDMA_SO))
 ALL += $(BUILD)/libnbfw.a $(BUILD)/libnbnic.a $(NICD_BIN) nicd-left-out
-OBJS += $(FW_OBJ) $(NICD_OBJ) $(HOSTNIC_OBJ)
+OBJS += $(FW_OBJ) $(NICD_OBJ) $(HOSTNIC_OBJ) $(RDMA_OBJ)
 
 nicd-left-out:
 	@$(if $(DPDK),:,echo "  no libdpdk: the wire dpdk is left out; for it: apt-get install libdpdk-dev")

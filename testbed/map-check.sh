@@ -126,7 +126,7 @@ check_callers() {
 # Headers of an SDK are in the folder of the SDK, and in tests and examples.
 check_sdks() { # FILE...
 	! grep -nE '^[[:space:]]*#[[:space:]]*include <(rte_|infiniband/|sodium|jansson|mpi\.h|pmix|ck_)' "$@" |
-		grep -vE '^(testbed|debian|hostlib/examples|firmware/wire/dpdk.*<rte_|firmware/wire/verbs.*<inf|firmware/wire/auth_key.*<sod)' |
+		grep -vE '^(testbed|debian|hostlib/examples|firmware/wire/dpdk.*<rte_|firmware/wire/(verbs|rdma).*<inf|firmware/wire/auth_key.*<sod)' |
 		grep -vE '^(tools/.*<(jansson|ck_)|(mpi-glue|tools/mpi|tools/lab/mpi)/.*<mpi|hostlib/include/nbar_pmix.*<pmix)'
 }
 

@@ -319,7 +319,10 @@ enum nbar_op {
 	NBAR_OP_NIC_LATENCY = 12, /* nothing -> nbar_rep_nic_latency; needs no port */
 	NBAR_OP_GROUP_LATENCY =
 		13, /* nbar_req_group_latency -> nbar_rep_group_latency + nbar_last; no port */
-	NBAR_OP_KICK = 14 /* nothing, and no reply: wakes a NIC that sleeps; from any client */
+	NBAR_OP_KICK = 14, /* nothing, and no reply: wakes a NIC that sleeps; from any client */
+	/* Of remote hosts only, whose messages come over TCP. */
+	NBAR_OP_LINK_OPEN = 15, /* nbar_req_link_open -> nothing; the first request */
+	NBAR_OP_PORT_JOIN = 16  /* nbar_rdma_end -> nbar_rdma_end; after NBAR_OP_PORT_OPEN */
 };
 
 struct nbar_request {
@@ -354,6 +357,21 @@ struct nbar_rep_port_open {
 	uint64_t secret[2]; /* needed to attach to the port, by a process of the same user */
 	char nic[NBAR_NAME_MAX];
 };
+
+/* A remote host names the NIC. Remote hosts and their NICs are little-endian. */
+struct nbar_req_link_open {
+	char nic[NBAR_NAME_MAX];
+};
+
+/* One end of the connection by which a remote host and its NIC write into each other's copy of the
+ * page. */
+struct nbar_rdma_end {
+	uint8_t gid[16];
+	uint64_t page; /* address of this end's copy */
+	uint32_t qpn, psn, rkey;
+	uint32_t mtu; /* the greatest: 1: 256 bytes, 2: 512 bytes, ..., 5: 4096 bytes */
+};
+NBAR_ABI_ASSERT(sizeof(struct nbar_rdma_end) == 40, "end of a connection");
 
 /* Another process attaches to an open port. It may read the whole page, post for the groups that it
  * attaches to, and end its attachment to a group (NBAR_OP_GROUP_CLOSE). */

@@ -18,6 +18,7 @@
 
 #include "control_internal.h"
 #include "log.h"
+#include "remote.h"
 
 #define FDS_LATER 8u    /* descriptors that the daemon opens besides those of clients */
 #define RECLAIM_MS 1000 /* between two looks at the memory of closed groups */
@@ -125,6 +126,9 @@ static bool on_event(struct control *k, void *from)
 		break;
 	case CONTROL_LOOK:
 		control_look(k);
+		break;
+	case CONTROL_REMOTE:
+		control_remote_arrival(k);
 		break;
 	}
 	return true;
@@ -302,6 +306,10 @@ int control_start(struct nicd *d, const struct control_config *config, struct co
 		if (rc < 0)
 			log_error("wire of %s: %s", d->nic[i]->device.name, strerror(-rc));
 	}
+	k->remote = CONTROL_REMOTE;
+	if (rc == 0 && d->remote &&
+	    (rc = control_watch(k, remote_socket(d->remote), &k->remote)) < 0)
+		log_error("--attach: %s", strerror(-rc));
 	/* Without it, the control thread closes such sockets itself. */
 	if (rc == 0 && !k->in_process)
 		k->nobody = control_user_new(k, UINT32_MAX);

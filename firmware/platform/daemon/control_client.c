@@ -66,6 +66,21 @@ void control_client_drop(struct control_client *c)
 	free(c);
 }
 
+void control_client_move(struct control_client *c, struct control_nic *at)
+{
+	struct control_client **before = &c->at->client;
+	uint32_t pid = c->client.pid, uid = c->client.uid;
+
+	nbnic_client_end(&c->client, NBAR_STATUS_CLOSED);
+	while (*before != c)
+		before = &(*before)->next;
+	*before = c->next;
+	c->at->nclient--;
+	c->user->nclient--;
+	c->at = at;
+	control_client_add(c, pid, uid);
+}
+
 void control_client_refuse(struct control_client *c, int status, const char *text)
 {
 	struct control_user *u = c->user ? c->user : c->at->control->nobody;
@@ -129,6 +144,10 @@ static size_t client_request(struct control_client *c, struct control_room *room
 	int fd[DAEMON_FDS_MAX];
 	size_t nfd = 1, i = 0;
 
+	if (c->remote && control_remote_request(c, room)) {
+		c->client.gives_page = c->client.gives_events = false;
+		return 0;
+	}
 	if (owes(c, room)) {
 		c->client.gives_page = c->client.gives_events = false;
 		nbnic_refuse(-NBAR_EINVAL,
@@ -148,6 +167,10 @@ static size_t client_request(struct control_client *c, struct control_room *room
 			break;
 	}
 	count_fds(c);
+	if (c->remote) {
+		c->client.gives_page = false;
+		return 0;
+	}
 	if (c->client.gives_events) {
 		out[0] = nic->events_fd;
 		return 1;
@@ -211,7 +234,8 @@ bool control_client_read(struct control_client *c, struct control_room *room)
 	struct control *k = c->at->control;
 	struct iovec iov = { .iov_base = room->in.byte, .iov_len = sizeof(room->in) };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
-	ssize_t n = recvmsg(c->fd, &msg, MSG_DONTWAIT);
+	ssize_t n =
+		c->remote ? control_remote_receive(c, room) : recvmsg(c->fd, &msg, MSG_DONTWAIT);
 	bool good = n > 0 && !c->refusal, of_user = c->user;
 	int fd[DAEMON_FDS_MAX];
 	size_t nfd;
@@ -234,6 +258,8 @@ bool control_client_read(struct control_client *c, struct control_room *room)
 		c->busy = false;
 		if (c->user)
 			control_turn_give(k);
+		if (c->remote)
+			control_remote_settle(c);
 		good = client_answer(c, room, fd, nfd);
 		while (nfd > 0)
 			close(fd[--nfd]);

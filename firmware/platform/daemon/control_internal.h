@@ -12,6 +12,7 @@
 #define NBAR_DAEMON_CONTROL_INTERNAL_H
 
 #include <pthread.h>
+#include <sys/socket.h>
 
 #include "control.h"
 #include "rundir.h"
@@ -26,7 +27,8 @@ enum control_source {
 	CONTROL_GUEST, /* of control_admit: a client that is in no list yet */
 	CONTROL_CLIENT,
 	CONTROL_WIRE,
-	CONTROL_LOOK
+	CONTROL_LOOK,
+	CONTROL_REMOTE /* a remote host connects */
 };
 
 /* A user may have this many clients more than its share while its thread closes their sockets. */
@@ -73,7 +75,8 @@ struct control_client {
 	bool busy;         /* its thread has a request of it: it is not idle */
 	bool dropped;      /* only its socket is left */
 	bool owes;         /* it has been sent a descriptor, and may not have read it */
-	struct nbar_reply *refusal; /* to be sent before its socket is closed; NULL: none */
+	struct control_remote *remote; /* NULL: a client of this machine */
+	struct nbar_reply *refusal;    /* to be sent before its socket is closed; NULL: none */
 	struct nbnic_client client;
 	uint64_t heard_at; /* control.nheard at its last request */
 };
@@ -117,6 +120,7 @@ struct control {
 	int spare_fd;          /* closed to answer one more client when no descriptors are left */
 	uint32_t alive_ms;     /* see control_config */
 	enum control_source look; /* of nicd->look_fd: see look.c */
+	enum control_source remote;
 	uint64_t alive_at;
 	void (*alive)(void);
 	uint64_t nheard;
@@ -178,6 +182,23 @@ bool control_users_end(struct control *k);
 
 /* look.c: looks at the processes of the hosts that others wait for. */
 void control_look(struct control *k);
+
+/* A client goes to another NIC. */
+void control_client_move(struct control_client *c, struct control_nic *at);
+
+/* control_remote.c: takes a remote host. Reads its next message; the result is that of recv, with
+ * EAGAIN while the message is not whole. Answers what only remote hosts request, and refuses what
+ * they may not (true). Waits until what the NIC has written is at the host. */
+void control_remote_arrival(struct control *k);
+ssize_t control_remote_receive(struct control_client *c, struct control_room *room);
+bool control_remote_request(struct control_client *c, struct control_room *room);
+void control_remote_settle(struct control_client *c);
+void control_remote_free(struct control_client *c);
+
+/* control_listen.c: takes a new client of a user, or refuses it. */
+void control_admit_user(struct control_nic *at, struct control_client *c, const struct ucred *who);
+/* Waits without the turn. */
+void control_nap(struct control *k, long ns);
 
 /* control_listen.c: makes the socket of a daemon's NIC, or of an in-process NIC if possible;
  * removes all sockets; takes a new client. */

@@ -149,8 +149,7 @@ void control_listeners_close(struct control *k)
 	}
 }
 
-/* Waits without the turn. */
-static void listen_nap(struct control *k, long ns)
+void control_nap(struct control *k, long ns)
 {
 	control_turn_give(k);
 	nanosleep(&(struct timespec){ .tv_nsec = ns }, NULL);
@@ -173,7 +172,7 @@ static void turn_away(struct control_nic *at)
 		/* The whole system has no descriptor left. The client waits in the queue; do not
 		 * spin here. */
 		free(c);
-		listen_nap(k, 10000000);
+		control_nap(k, 10000000);
 	} else {
 		snprintf(text, sizeof(text),
 			 "the %s of %s has no file descriptors left; "
@@ -229,14 +228,13 @@ static struct control_user *user_of(struct control *k, uint32_t uid)
 
 	while (u && u->nclosing >= CONTROL_CLOSING_MAX && u->nnap < NAPS_MAX) {
 		u->nnap++;
-		listen_nap(k, 1000000);
+		control_nap(k, 1000000);
 		u = control_user_get(k, uid); /* its thread may have freed it */
 	}
 	return u;
 }
 
-/* Takes a client that connects by c->fd, or refuses it. */
-static void listen_admit(struct control_nic *at, struct control_client *c, const struct ucred *who)
+void control_admit_user(struct control_nic *at, struct control_client *c, const struct ucred *who)
 {
 	struct control *k = at->control;
 
@@ -272,7 +270,7 @@ static bool listen_arrival(struct control_nic *at)
 	if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
 		/* A thread closes a dropped client soon, or a client delays it. */
 		if (closing(k) > 0 && ++k->nnap < NAPS_MAX) {
-			listen_nap(k, 1000000);
+			control_nap(k, 1000000);
 			return false;
 		}
 		k->nnap = 0;
@@ -291,7 +289,7 @@ static bool listen_arrival(struct control_nic *at)
 		return true;
 	}
 	c->fd = fd;
-	listen_admit(at, c, &who);
+	control_admit_user(at, c, &who);
 	return true;
 }
 

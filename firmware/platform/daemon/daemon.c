@@ -57,5 +57,5 @@ bool daemon_send(int to, const void *message, size_t length, const int *fd, size
 		cm->cmsg_len = CMSG_LEN(nfd * sizeof(int));
 		memcpy(CMSG_DATA(cm), fd, nfd * sizeof(int));
 	}
-	return sendmsg(to, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
+	return sendmsg(to, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)length;
 }

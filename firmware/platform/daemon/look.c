@@ -75,7 +75,7 @@ static void look_at_ports(struct look_call *call)
 
 		if (i >= PORTS || !(call->asked >> i & 1))
 			continue;
-		why = process_why(c->pid);
+		why = c->pid ? process_why(c->pid) : NBAR_WHY_HOST_LATE;
 		if (why > call->why[i])
 			call->why[i] = why;
 	}

@@ -210,6 +210,8 @@ int main(int argc, char **argv)
 	}
 	nicd_init(&d, &o.set.config);
 	rc = nics_open(&o, &d);
+	if (rc == 0 && o.attach[0])
+		rc = remote_open(&d, o.attach);
 	if (rc == 0 && privileges_drop(&o) < 0)
 		rc = -EPERM;
 	if (rc == 0)

@@ -149,6 +149,7 @@ static void on_page_drop(void *ctx, uint32_t port, struct nbar_page *page)
 {
 	struct nicd_nic *n = ctx;
 
+	remote_leave(n, port);
 	wakes_end(n->wakes[port]);
 	n->wakes[port] = NULL;
 	munmap(page, sizeof(*page));
@@ -193,6 +194,7 @@ static const struct nbnic_platform daemon_platform = {
 	.events_make = on_events_make,
 	.events_drop = on_events_drop,
 	.wake = on_wake,
+	.push = remote_push,
 	.look = on_look,
 	.trace = nicd_on_trace,
 };
@@ -276,6 +278,12 @@ int nicd_may_sleep(struct nicd *d)
 		d->naps |= !w->ops->wakes;
 		d->wake[1 + i] = (struct pollfd){ .fd = fd, .events = POLLIN };
 	}
+	d->nwake = 1 + d->nnic;
+	if (d->remote) {
+		d->naps = true;
+		d->wake[d->nwake++] =
+			(struct pollfd){ .fd = remote_descriptor(d->remote), .events = POLLIN };
+	}
 	return 0;
 }
 
@@ -321,12 +329,14 @@ static bool sleep_now(struct nicd *d, uint64_t now, uint64_t idle_ns)
 			.tv_nsec = (long)((until - now) % UINT64_C(1000000000)),
 		};
 
-		if (ppoll(d->wake, 1 + d->nnic, &t, NULL) > 0 && d->wake[0].revents) {
+		if (ppoll(d->wake, d->nwake, &t, NULL) > 0 && d->wake[0].revents) {
 			(void)!read(d->mailbox.bell, &bells, sizeof(bells));
 			/* Hosts also kick if a wire did not get their post. */
 			for (uint32_t i = 0; i < d->nnic; i++)
 				nbnic_device_look(&d->nic[i]->device);
 		}
+		if (d->remote && d->wake[d->nwake - 1].revents)
+			remote_take(d->remote);
 	}
 	ask_kicks(d, false);
 	return work;
@@ -403,5 +413,6 @@ void nicd_fini(struct nicd *d)
 		free(n);
 	}
 	d->nnic = 0;
+	remote_close(d);
 	close(d->mailbox.bell);
 }

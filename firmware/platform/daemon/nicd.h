@@ -13,6 +13,7 @@
 
 #include "device.h"
 #include "mailbox.h"
+#include "remote.h"
 #include "trace_ring.h"
 #include "wakes.h"
 
@@ -23,6 +24,7 @@ struct nicd_nic {
 	struct nicd *nicd;
 	int page_fd[NBNIC_PORTS_MAX]; /* control thread: memory of the page of a port */
 	struct wakes *wakes[NBNIC_PORTS_MAX];
+	struct remote_port *remote[NBNIC_PORTS_MAX]; /* of remote hosts: remote.c */
 	struct waker *waker; /* requests: of the user of the current request; NULL: see wakes.h */
 	struct trace_ring *trace; /* polling thread; NULL: no event is recorded */
 	int events_fd;            /* control thread: the socket that goes with the current reply */
@@ -37,9 +39,13 @@ struct nicd {
 	uint64_t probes_next; /* polling thread: time of the next look for tracers */
 	int look_fd; /* a pass writes to this eventfd if others wait for a host; -1: none */
 	uint64_t stop_at, stop_latest; /* 0: not asked to stop */
+	struct remote *remote;         /* NULL: no remote hosts */
 	/* Set by nicd_may_sleep. */
-	struct pollfd wake[1 + NBAR_NICS_MAX]; /* of the mailbox and of the wires */
-	bool naps;                             /* some wire does not wake the thread */
+	struct pollfd wake[2 + NBAR_NICS_MAX]; /* of the mailbox, of the wires, of `remote` */
+	uint32_t nwake;
+	/* Some wire does not wake the thread; or a post of a remote host and the request for its
+	 * kick may miss each other on their ways. */
+	bool naps;
 };
 
 /* What the polling thread does when there is no work. */

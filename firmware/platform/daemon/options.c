@@ -112,6 +112,8 @@ static int options_own_take(void *arg, const struct setting *s, const char *text
 		return nic_add(o, text);
 	if (s->type == SETTING_KEY_FILE)
 		return wire_auth_load("--key-file", text, &o->auth);
+	if (s->type == SETTING_ATTACH)
+		return settings_text(s->name, text, o->attach, sizeof(o->attach));
 	if (s->type == SETTING_CONFIG)
 		return config_file_read(text, config_take, p);
 	if (s->type == SETTING_NICS) {

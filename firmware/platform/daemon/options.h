@@ -21,6 +21,7 @@ struct options {
 	struct settings set;
 	cpu_set_t allowed; /* processors that the process may use */
 	int nallowed;
+	char attach[64];       /* empty: no remote hosts */
 	struct wire_auth auth; /* auth.hash is NULL: no key was given */
 	uint32_t nnic;
 	struct option_nic nic[NBAR_NICS_MAX];

@@ -88,6 +88,9 @@ const struct setting settings_table[] = {
 	ROW("key-file", NICD | PROCESS, KEY_FILE, "FILE", NULL,
 	    "frames that leave the machine have tags by this key (man page)", ),
 	ROW("key-file", BARED, KEY_FILE, "FILE", NULL, NULL, ), /* refused, with the reason */
+	ROW("attach", NICD, ATTACH, "ADDRESS:PORT", NULL,
+	    "remote hosts attach here: the address of an RDMA device\n"
+	    "that only they can reach", ),
 	ROW("trace", NICD, NUMBER, "N", NULL, "keep the last N events of each NIC, for nbar trace",
 	    IN(1, NBAR_TRACE_EVENTS_MAX, 1, trace)),
 	ROW("qemu", BARED, QEMU, "PATH", "qemu-system-riscv64", "the emulator", ),

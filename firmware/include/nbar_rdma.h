@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * nbar_rdma.h - what libnbar, the daemon and libnbar-rdma.so share: ports of remote hosts.
+ *
+ * A remote host shares no memory with its NIC. Each side has a copy of the page: it writes its own
+ * words there, and pushes them into the copy of the other side, by RDMA writes on one reliable
+ * connection. The control messages go over TCP; a remote host gets them by a socket pair, like
+ * messages of any other NIC.
+ */
+#ifndef NBAR_RDMA_H
+#define NBAR_RDMA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "nbar_abi.h"
+
+#define NBAR_RDMA_VERSION 1u
+#define NBAR_RDMA_TEXT 256u           /* bytes of a message, with its final zero */
+#define NBAR_RDMA_NO_CELL 0xffffffffu /* a push that wakes nobody */
+
+struct nbar_rdma;      /* a port of an RDMA device, and what belongs to it */
+struct nbar_rdma_link; /* a page with two copies */
+
+/* Each function that returns an int returns 0 or more, or a negative errno. Those with a text put
+ * the reason there. */
+struct nbar_rdma_ops {
+	uint32_t version; /* NBAR_RDMA_VERSION */
+
+	/* NIC: opens the RDMA device that has this address (ADDRESS:PORT). *sock listens there. */
+	int (*listen)(const char *address, struct nbar_rdma **out, int *sock,
+		      char text[NBAR_RDMA_TEXT]);
+	/* Host: connects to this NIC of a daemon. *sock: the control socket, for the caller to
+	 * close. wake(cell) is called by a thread of the library. */
+	int (*connect)(const char *address, const char *nic, void (*wake)(void *arg, uint32_t cell),
+		       struct nbar_rdma **out, int *sock, char text[NBAR_RDMA_TEXT]);
+	/* Host: also ends the link. NIC: call it after all links have ended. */
+	void (*close)(struct nbar_rdma *d);
+	/* Host, in a child of fork(): closes the descriptors of the parent. */
+	void (*forked)(const struct nbar_rdma *d);
+
+	/* Registers a page, and makes its queue pair. *mine is for the other side, whose *its is
+	 * for start. arg: for the functions that take the wakes. */
+	int (*join)(struct nbar_rdma *d, struct nbar_page *page, void *arg,
+		    struct nbar_rdma_link **out, struct nbar_rdma_end *mine,
+		    char text[NBAR_RDMA_TEXT]);
+	int (*start)(struct nbar_rdma_link *l, const struct nbar_rdma_end *its);
+	void (*leave)(struct nbar_rdma_link *l);
+
+	/* Pushes n bytes of the page. cell: the other side hears of it; or NBAR_RDMA_NO_CELL. Any
+	 * thread; never waits. Pushes arrive in order. -EAGAIN: too many are on their way;
+	 * -ENOTCONN: the connection is broken. */
+	int (*push)(struct nbar_rdma_link *l, const void *at, size_t n, uint32_t cell);
+	/* Whether all pushes so far have arrived: 1 or 0, or -ENOTCONN. */
+	int (*arrived)(struct nbar_rdma_link *l);
+
+	/* NIC: the descriptor becomes readable when a push with a cell comes; take then calls
+	 * heard(arg) for each, with the arg of join. */
+	int (*descriptor)(const struct nbar_rdma *d);
+	void (*take)(struct nbar_rdma *d, void (*heard)(void *arg));
+};
+
+#define NBAR_RDMA_LIBRARY "libnbar-rdma.so.0"
+/* The one symbol of the library. */
+#define NBAR_RDMA_SYMBOL "nbar_rdma"
+extern const struct nbar_rdma_ops nbar_rdma;
+
+#endif

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * control_remote.c - the control messages of remote hosts, which come over TCP (--attach).
+ *
+ * Called by the control thread when a host connects, then by the thread of the one user that all
+ * remote hosts are. TCP has no messages: the length in the head of each tells where it ends. A host
+ * first names the NIC; what its page needs is in remote.c.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "control_internal.h"
+#include "remote.h"
+
+#define REMOTE_UID 0xfffffffeu /* the user of all remote hosts: no process has it */
+#define SILENCE_S 8            /* a host counts as dead after this time without an answer */
+#define SETTLE_NS 50000L       /* between two looks whether pushes have arrived */
+#define SETTLES_MAX 200000u    /* longer than the device tries: then the connection is lost */
+
+struct control_remote {
+	bool named; /* the host has named the NIC */
+	uint32_t have;
+	union {
+		struct nbar_request head;
+		uint8_t byte[NBAR_MESSAGE_MAX];
+	} in;
+};
+
+static void tcp_set(int fd, int level, int option, int value)
+{
+	(void)setsockopt(fd, level, option, &value, sizeof(value));
+}
+
+void control_remote_arrival(struct control *k)
+{
+	int fd = accept4(remote_socket(k->nicd->remote), NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	const struct ucred who = { .pid = 0, .uid = REMOTE_UID };
+	struct control_client *c;
+
+	if (fd < 0) {
+		/* Without a descriptor the host waits in the queue; do not spin here. */
+		if (errno == EMFILE || errno == ENFILE)
+			control_nap(k, 10000000);
+		return;
+	}
+	c = calloc(1, sizeof(*c));
+	if (c)
+		c->remote = calloc(1, sizeof(*c->remote));
+	if (!c || !c->remote) {
+		free(c);
+		close(fd);
+		return;
+	}
+	tcp_set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	tcp_set(fd, SOL_SOCKET, SO_SNDBUF, 2 * NBAR_MESSAGE_MAX); /* a reply is sent whole */
+	tcp_set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+	tcp_set(fd, IPPROTO_TCP, TCP_KEEPIDLE, 1);
+	tcp_set(fd, IPPROTO_TCP, TCP_KEEPINTVL, 1);
+	tcp_set(fd, IPPROTO_TCP, TCP_KEEPCNT, SILENCE_S);
+	tcp_set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 1000 * SILENCE_S);
+	c->fd = fd;
+	control_admit_user(&k->nic[0], c, &who);
+}
+
+void control_remote_free(struct control_client *c)
+{
+	free(c->remote);
+}
+
+ssize_t control_remote_receive(struct control_client *c, struct control_room *room)
+{
+	struct control_remote *r = c->remote;
+	uint32_t wanted;
+	ssize_t n;
+
+	for (;;) {
+		wanted = r->have < sizeof(r->in.head) ? sizeof(r->in.head) : r->in.head.length;
+		if (wanted < sizeof(r->in.head) || wanted > NBAR_MESSAGE_MAX)
+			return 0;
+		if (r->have >= sizeof(r->in.head) && r->have == wanted)
+			break;
+		n = recv(c->fd, r->in.byte + r->have, wanted - r->have, MSG_DONTWAIT);
+		if (n <= 0)
+			return n;
+		r->have += (uint32_t)n;
+	}
+	memcpy(room->in.byte, r->in.byte, wanted);
+	r->have = 0;
+	return wanted;
+}
+
+static void answer(struct control_room *room, int status, const char *text)
+{
+	nbnic_refuse(status, text, room->out.byte);
+	room->out.head.seq = room->in.head.seq;
+	room->out.head.op = room->in.head.op;
+}
+
+/* The first request. */
+static void link_open(struct control_client *c, struct control_room *room)
+{
+	const struct nbar_req_link_open *req = (const void *)(&room->in.head + 1);
+	const struct nbar_request *q = &room->in.head;
+	struct control *k = c->at->control;
+	char text[NBAR_NAME_MAX + 64];
+	uint32_t i = 0;
+
+	if (q->magic != NBAR_ABI_MAGIC || q->version != NBAR_ABI_VERSION ||
+	    q->length != sizeof(*q) + sizeof(*req) || req->nic[NBAR_NAME_MAX - 1]) {
+		answer(room, -NBAR_EPROTO, "install the same nbar for the host and for its NIC");
+		return;
+	}
+	while (i < k->nnic && strcmp(k->nic[i].nic->device.name, req->nic) != 0)
+		i++;
+	if (i == k->nnic) {
+		snprintf(text, sizeof(text), "there is no NIC %s in this daemon", req->nic);
+		answer(room, -NBAR_ENOENT, text);
+		return;
+	}
+	control_client_move(c, &k->nic[i]);
+	c->remote->named = true;
+	answer(room, 0, "");
+}
+
+static void port_join(struct control_client *c, struct control_room *room)
+{
+	const struct nbar_rdma_end *its = (const void *)(&room->in.head + 1);
+	struct nicd_nic *nic = c->at->nic;
+	char text[REMOTE_TEXT] =
+		"this connection cannot have a page now: open a port, and no group";
+	struct nbar_rdma_end mine;
+	uint32_t port;
+	int rc = -EALREADY;
+
+	if (room->in.head.length != sizeof(room->in.head) + sizeof(*its)) {
+		answer(room, -NBAR_EBADMSG, "that is not the length of this request");
+		return;
+	}
+	port = c->client.port ? c->client.port->number : 0;
+	if (c->client.port && !nic->remote[port])
+		rc = remote_join(nic, port, c->fd, its, &mine, text);
+	if (rc == 0) {
+		const char *why = nbnic_client_mirror(&c->client);
+
+		if (why) {
+			rc = -EALREADY;
+			remote_leave(nic, port);
+			snprintf(text, sizeof(text), "%s", why);
+		}
+	}
+	answer(room, rc < 0 ? -NBAR_EIO : 0, rc < 0 ? text : "");
+	if (rc < 0)
+		return;
+	memcpy(&room->out.head + 1, &mine, sizeof(mine));
+	room->out.head.length += (uint32_t)sizeof(mine);
+}
+
+bool control_remote_request(struct control_client *c, struct control_room *room)
+{
+	uint16_t op = room->in.head.op;
+
+	if (!c->remote->named && op != NBAR_OP_LINK_OPEN)
+		answer(room, -NBAR_EPROTO, "a remote host first names the NIC");
+	else if (op == NBAR_OP_LINK_OPEN && c->remote->named)
+		answer(room, -NBAR_EALREADY, "this connection has a NIC");
+	else if (op == NBAR_OP_LINK_OPEN)
+		link_open(c, room);
+	else if (op == NBAR_OP_PORT_JOIN)
+		port_join(c, room);
+	else if (op == NBAR_OP_PORT_ATTACH || op == NBAR_OP_GROUP_ATTACH ||
+		 op == NBAR_OP_GROUP_EVENTS)
+		answer(room, -NBAR_EOPNOTSUPP,
+		       "a remote host can neither share a port nor poll for a group");
+	else
+		return false;
+	return true;
+}
+
+void control_remote_settle(struct control_client *c)
+{
+	struct control *k = c->at->control;
+	bool done = false;
+
+	for (uint32_t i = 0; i < SETTLES_MAX && !done; i++) {
+		if (i > 0)
+			nanosleep(&(struct timespec){ .tv_nsec = SETTLE_NS }, NULL);
+		control_turn_take(k);
+		done = c->dropped || k->over || !c->client.port ||
+		       remote_settled(c->at->nic, c->client.port->number);
+		control_turn_give(k);
+	}
+}

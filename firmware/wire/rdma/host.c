@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * host.c - the side of a remote host: a thread that carries control messages between a socket pair
+ * and TCP, and wakes the threads whose barriers have completed.
+ *
+ * libnbar has the other end of the pair, and sees there what it sees at a NIC of its own machine:
+ * whole messages, and the end of the connection. The thread ends the connection if TCP or the RDMA
+ * connection fails.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "rdma.h"
+
+#define ANSWER_S 30 /* how long TCP may take to connect, and the daemon to answer */
+#define SILENCE_S 8 /* the other machine counts as dead after this time without an answer */
+
+/* A message on its way: `have` bytes are here, `done` of them have gone on. */
+struct message {
+	uint32_t have, done;
+	union {
+		struct nbar_request head; /* length is at the same place in a reply */
+		uint8_t byte[NBAR_MESSAGE_MAX];
+	};
+};
+_Static_assert(offsetof(struct nbar_request, length) == offsetof(struct nbar_reply, length),
+	       "one head");
+
+struct rdma_host {
+	pthread_t thread;
+	bool runs;
+	int tcp, pair, bell;
+	void (*wake)(void *arg, uint32_t cell);
+	pthread_mutex_t lock; /* of link */
+	struct nbar_rdma_link *link;
+	bool over;     /* the thread must end */
+	bool finished; /* libnbar sends no more messages */
+	bool lost;
+	struct message out, in; /* to the NIC; from the NIC */
+};
+
+/* Bytes of the message that begins here; 0: it has no such length. */
+static uint32_t length_of(const struct message *m)
+{
+	uint32_t n = m->have < sizeof(m->head) ? sizeof(m->head) : m->head.length;
+
+	return n >= sizeof(m->head) && n <= NBAR_MESSAGE_MAX ? n : 0;
+}
+
+static bool is_whole(const struct message *m)
+{
+	return m->have >= sizeof(m->head) && m->have == length_of(m);
+}
+
+static bool again(ssize_t n)
+{
+	return n < 0 && (errno == EAGAIN || errno == EINTR);
+}
+
+/* TCP to pair. False: the connection has ended. */
+static bool carry_in(struct rdma_host *h)
+{
+	struct message *m = &h->in;
+	ssize_t n;
+
+	while (!is_whole(m)) {
+		uint32_t length = length_of(m);
+
+		n = length ? recv(h->tcp, m->byte + m->have, length - m->have, MSG_DONTWAIT) : 0;
+		if (again(n))
+			return true;
+		if (n <= 0)
+			return false;
+		m->have += (uint32_t)n;
+	}
+	n = send(h->pair, m->byte, m->have, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (!again(n))
+		m->have = 0;
+	return true;
+}
+
+/* Pair to TCP. False: the connection has ended. */
+static bool carry_out(struct rdma_host *h)
+{
+	struct message *m = &h->out;
+	ssize_t n;
+
+	if (m->have == 0) {
+		n = recv(h->pair, m->byte, sizeof(m->byte), MSG_DONTWAIT);
+		if (again(n))
+			return true;
+		if (n <= 0) {
+			h->finished = true;
+			return shutdown(h->tcp, SHUT_WR) == 0;
+		}
+		m->have = (uint32_t)n;
+		m->done = 0;
+	}
+	n = send(h->tcp, m->byte + m->done, m->have - m->done, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (n > 0)
+		m->done += (uint32_t)n;
+	if (m->done == m->have)
+		m->have = 0;
+	return n > 0 || again(n);
+}
+
+static void host_on_heard(void *arg, uint32_t cell, void *more)
+{
+	struct rdma_host *h = more;
+
+	if (cell == NBAR_RDMA_NO_CELL)
+		h->lost = true;
+	else
+		h->wake(arg, cell);
+}
+
+static void *host_main(void *arg)
+{
+	struct nbar_rdma *d = arg;
+	struct rdma_host *h = d->host;
+	bool over = false;
+
+	while (!over && !h->lost) {
+		struct pollfd p[4] = {
+			{ .fd = h->bell, .events = POLLIN },
+			{ .fd = h->tcp, .events = is_whole(&h->in) ? 0 : POLLIN },
+			{ .fd = h->finished ? -1 : h->pair, .events = h->out.have ? 0 : POLLIN },
+			{ .fd = -1, .events = POLLIN },
+		};
+		uint64_t n;
+
+		if (is_whole(&h->in) && h->pair >= 0) {
+			p[2].fd = h->pair;
+			p[2].events |= POLLOUT;
+		}
+		if (h->out.have)
+			p[1].events |= POLLOUT;
+		pthread_mutex_lock(&h->lock);
+		over = h->over;
+		if (h->link)
+			p[3].fd = d->channel->fd;
+		pthread_mutex_unlock(&h->lock);
+		if (over || poll(p, 4, -1) < 0)
+			continue;
+		if (p[0].revents)
+			(void)!read(h->bell, &n, sizeof(n));
+		if (p[3].revents)
+			rdma_heard(d, host_on_heard, h);
+		if (!h->finished && (p[2].revents || (p[1].revents & POLLOUT)))
+			h->lost |= !carry_out(h);
+		if (p[1].revents || (p[2].revents & POLLOUT))
+			h->lost |= !carry_in(h);
+	}
+	/* libnbar reads the end, and takes the link as lost. */
+	shutdown(h->pair, SHUT_RDWR);
+	shutdown(h->tcp, SHUT_RDWR);
+	return NULL;
+}
+
+/* Signals of the program are for its own threads. */
+static int bridge_start(struct nbar_rdma *d)
+{
+	sigset_t all, before;
+	int rc;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = pthread_create(&d->host->thread, NULL, host_main, d);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	d->host->runs = rc == 0;
+	if (rc == 0)
+		pthread_setname_np(d->host->thread, "nbar-rdma");
+	return -rc;
+}
+
+void rdma_host_end(struct nbar_rdma *d)
+{
+	struct rdma_host *h = d->host;
+	const uint64_t one = 1;
+
+	if (h->runs) {
+		pthread_mutex_lock(&h->lock);
+		h->over = true;
+		pthread_mutex_unlock(&h->lock);
+		(void)!write(h->bell, &one, sizeof(one));
+		pthread_join(h->thread, NULL);
+	}
+	if (h->link)
+		rdma_leave(h->link);
+	if (h->tcp >= 0)
+		close(h->tcp);
+	if (h->pair >= 0)
+		close(h->pair);
+	if (h->bell >= 0)
+		close(h->bell);
+	pthread_mutex_destroy(&h->lock);
+	free(h);
+}
+
+/* Memory stays: the child may have forked while a thread held its lock. */
+void rdma_host_forked(const struct nbar_rdma *d)
+{
+	close(d->host->tcp);
+	close(d->host->pair);
+	close(d->host->bell);
+	if (!d->context)
+		return;
+	close(d->channel->fd);
+	close(d->context->cmd_fd);
+	close(d->context->async_fd);
+}
+
+int rdma_host_join(struct nbar_rdma *d, struct nbar_page *page, void *arg,
+		   struct nbar_rdma_link **out, struct nbar_rdma_end *mine,
+		   char text[NBAR_RDMA_TEXT])
+{
+	const uint64_t one = 1;
+	int rc = rdma_device_open(d, text);
+
+	if (rc == 0)
+		rc = rdma_join(d, page, arg, out, mine, text);
+	if (rc < 0)
+		return rc;
+	pthread_mutex_lock(&d->host->lock);
+	d->host->link = *out;
+	pthread_mutex_unlock(&d->host->lock);
+	(void)!write(d->host->bell, &one, sizeof(one));
+	return 0;
+}
+
+/* Connects, and sets d->name to our own address. */
+static int tcp_connect(struct nbar_rdma *d, const char *address, char text[NBAR_RDMA_TEXT])
+{
+	const struct timeval limit = { .tv_sec = ANSWER_S };
+	const int one = 1, many = SILENCE_S, ms = 1000 * SILENCE_S;
+	union rdma_name to;
+	socklen_t size = sizeof(d->name);
+	int rc = rdma_name_read(address, &to, text), *fd = &d->host->tcp;
+
+	if (rc < 0)
+		return rc;
+	*fd = socket(to.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (*fd < 0)
+		goto fail;
+	setsockopt(*fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+	setsockopt(*fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	setsockopt(*fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+	setsockopt(*fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	setsockopt(*fd, IPPROTO_TCP, TCP_KEEPIDLE, &one, sizeof(one));
+	setsockopt(*fd, IPPROTO_TCP, TCP_KEEPINTVL, &one, sizeof(one));
+	setsockopt(*fd, IPPROTO_TCP, TCP_KEEPCNT, &many, sizeof(many));
+	setsockopt(*fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms));
+	if (connect(*fd, &to.any, rdma_name_size(&to)) == 0 &&
+	    getsockname(*fd, &d->name.any, &size) == 0)
+		return 0;
+fail:
+	rc = -errno;
+	snprintf(text, NBAR_RDMA_TEXT,
+		 "cannot connect to %s: %s: does a daemon run there with --attach?", address,
+		 strerror(-rc));
+	return rc;
+}
+
+/* Names the NIC, and takes the answer. */
+static int say_hello(const struct rdma_host *h, const char *nic, char text[NBAR_RDMA_TEXT])
+{
+	struct {
+		struct nbar_request head;
+		struct nbar_req_link_open body;
+	} hello = {
+		.head = {
+			.magic = NBAR_ABI_MAGIC,
+			.version = NBAR_ABI_VERSION,
+			.op = NBAR_OP_LINK_OPEN,
+			.length = sizeof(hello),
+		},
+	};
+	struct nbar_reply reply;
+
+	snprintf(hello.body.nic, sizeof(hello.body.nic), "%s", nic);
+	if (send(h->tcp, &hello, sizeof(hello), MSG_NOSIGNAL) != sizeof(hello) ||
+	    recv(h->tcp, &reply, sizeof(reply), MSG_WAITALL) != sizeof(reply) ||
+	    reply.magic != NBAR_ABI_MAGIC || reply.version != NBAR_ABI_VERSION) {
+		snprintf(text, NBAR_RDMA_TEXT,
+			 "what listens there is no NIC of this version of nbar: install the same "
+			 "nbar for both");
+		return -EPROTO;
+	}
+	reply.text[sizeof(reply.text) - 1] = 0;
+	snprintf(text, NBAR_RDMA_TEXT, "%s", reply.text);
+	return reply.status; /* the numbers are those of Linux */
+}
+
+int rdma_connect(const char *address, const char *nic, void (*wake)(void *arg, uint32_t cell),
+		 struct nbar_rdma **out, int *sock, char text[NBAR_RDMA_TEXT])
+{
+	struct nbar_rdma *d = calloc(1, sizeof(*d));
+	struct rdma_host *h = d ? calloc(1, sizeof(*h)) : NULL;
+	int pair[2], rc = 0;
+
+	if (!h) {
+		free(d);
+		snprintf(text, NBAR_RDMA_TEXT, "no memory");
+		return -ENOMEM;
+	}
+	h->tcp = h->pair = h->bell = -1;
+	h->wake = wake;
+	pthread_mutex_init(&h->lock, NULL);
+	d->host = h;
+	rc = tcp_connect(d, address, text);
+	if (rc == 0)
+		rc = say_hello(h, nic, text);
+	if (rc == 0 && ((h->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0 ||
+			socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)) {
+		rc = -errno;
+		snprintf(text, NBAR_RDMA_TEXT, "no file descriptor: %s", strerror(-rc));
+	} else if (rc == 0) {
+		h->pair = pair[1];
+		rc = bridge_start(d);
+		if (rc < 0) {
+			close(pair[0]);
+			snprintf(text, NBAR_RDMA_TEXT, "no thread: %s", strerror(-rc));
+		}
+	}
+	if (rc < 0) {
+		rdma_host_end(d);
+		free(d);
+		return rc;
+	}
+	*sock = pair[0];
+	*out = d;
+	return 0;
+}
