@@ -79,6 +79,9 @@ static int take_reply(struct nbar_group *g, const struct nbar_rep_group_open *re
 	if (g->is_signal && g->npeer == 0)
 		peer_all(g);
 	g->doorbell = &g->port->page->doorbell[g->cell];
+	/* The NIC has begun its own copy anew. */
+	if (g->port->link.remote)
+		*g->doorbell = (struct nbar_doorbell){ 0 };
 	completion_find(g);
 	return 0;
 }
@@ -260,6 +263,8 @@ void nbar_group_close(struct nbar_group *g)
 
 	/* The NIC closes the group even after an error: either the NIC gets the request, or the
 	 * link has ended, and the NIC closes the port. */
+	if (g->port->link.remote)
+		nblib_remote_settle(&g->port->link); /* a late post must not meet the next group */
 	if (order_down_read(&g->port->link.down) == NBLIB_UP)
 		nblib_link_call(&g->port->link, &call);
 	g->port->group[g->cell] = NULL;

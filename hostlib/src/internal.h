@@ -17,6 +17,7 @@
 
 #include "nbar_extra.h"
 #include "nbar_hostnic.h"
+#include "nbar_rdma.h"
 #include "order.h"
 
 /* error.c: keeps the text for nbar_error() and returns err, a negative errno. */
@@ -57,6 +58,9 @@ struct nblib_link {
 	bool in_process;           /* an in-process NIC, of this or another process */
 	struct nbar_hostnic *host; /* the NIC, if it is in this process; else NULL */
 	const struct nbar_hostnic_ops *ops;
+	struct nbar_rdma *remote;    /* a remote NIC; else NULL */
+	struct nbar_rdma_link *page; /* of the port of a remote NIC */
+	const struct nbar_rdma_ops *rdma;
 	uint32_t socket_id; /* other processes find the NIC by it; 0: none, or a daemon's NIC */
 	char nic[NBAR_NAME_MAX];
 	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
@@ -125,6 +129,26 @@ void nblib_host_close(struct nblib_link *l);
 
 /* Runs a pass of an in-process NIC. While its host computes, the NIC gets few other passes. */
 void nblib_host_poll(const struct nblib_link *l);
+
+/* --- remote.c: NICs that share no memory with this host ------------------------------------- */
+
+#define NBLIB_REMOTE_PREFIX "rdma:"
+
+/* Sets remote, rdma and sock of the link. name: up to the name of the NIC, which is in l->nic. */
+int nblib_remote_connect(struct nblib_link *l, const char *name);
+void nblib_remote_close(struct nblib_link *l);
+
+/* Makes the host's copy of the page of a new port. */
+int nblib_remote_page(struct nbar_port *port);
+
+/* As nblib_start. */
+void nblib_remote_rang(const struct nbar_group *g, uint32_t posted, bool sleeps);
+
+/* Pushes n bytes that this host has written into the page. */
+void nblib_remote_push(struct nbar_port *port, const void *at, size_t n);
+
+/* Waits until all pushes have arrived, or the connection is lost. */
+void nblib_remote_settle(const struct nblib_link *l);
 
 /* --- open.c: ports ------------------------------------------------------------------------- */
 

@@ -42,7 +42,7 @@ uint32_t nblib_link_pid(const struct nblib_link *l)
 	socklen_t size = sizeof(peer);
 
 	/* The kernel gives 0 for a process that this PID namespace does not number. */
-	if (getsockopt(l->sock, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
+	if (l->remote || getsockopt(l->sock, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
 		return 0;
 	return (uint32_t)peer.pid;
 }
@@ -100,6 +100,10 @@ void nblib_start(const struct nbar_group *g, uint32_t posted, bool sleeps)
 	const struct nbar_port *port = g->port;
 	size_t size = sizeof(message.start);
 
+	if (port->link.remote) {
+		nblib_remote_rang(g, posted, sleeps);
+		return;
+	}
 	message.start = (struct nbar_start){
 		.cell = g->cell, .posted = posted, .sleeps = sleeps, .values = g->values != NULL
 	};

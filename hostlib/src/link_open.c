@@ -67,6 +67,26 @@ static int parse_name(struct nblib_link *l, const char *name, uint32_t *port)
 	return 0;
 }
 
+/* Splits "rdma:ADDRESS:PORT/n0" or "rdma:ADDRESS:PORT/n0:3", and connects. */
+static int connect_remote(struct nblib_link *l, const char *name, uint32_t *port)
+{
+	const char *nic = strchr(name, '/');
+	size_t length = nic ? strcspn(++nic, ":") : 0;
+	char address[sizeof(l->path)];
+
+	if (length == 0 || length >= sizeof(l->nic) || (size_t)(nic - name) > sizeof(address))
+		return nblib_fail(-EINVAL,
+				  "\"%s\" is not the name of a remote NIC, as in "
+				  "rdma:192.0.2.1:7100/n0",
+				  name);
+	if (nic[length] && parse_port(name, nic + length + 1, port))
+		return -EINVAL;
+	snprintf(l->nic, sizeof(l->nic), "%.*s", (int)length, nic);
+	snprintf(address, sizeof(address), "%.*s", (int)(nic - name - 1), name);
+	snprintf(l->path, sizeof(l->path), "%s", address + sizeof(NBLIB_REMOTE_PREFIX) - 1);
+	return nblib_remote_connect(l, address);
+}
+
 static int connect_failed(const struct nblib_link *l, int err)
 {
 	if (err == ENOENT || err == ENOTDIR)
@@ -140,6 +160,9 @@ int nblib_link_open(struct nblib_link *l, const char *name, uint32_t socket_id, 
 		snprintf(l->nic, sizeof(l->nic), "%.31s", name);
 		snprintf(l->path, sizeof(l->path), "%.100s", name);
 		err = nblib_host_connect(l, name, socket_id);
+	} else if (name &&
+		   strncmp(name, NBLIB_REMOTE_PREFIX, sizeof(NBLIB_REMOTE_PREFIX) - 1) == 0) {
+		err = connect_remote(l, name, port);
 	} else {
 		err = parse_name(l, name ? name : "n0", port);
 		if (err == 0)
@@ -156,6 +179,7 @@ void nblib_link_close(struct nblib_link *l)
 		close(l->sock);
 	l->sock = -1;
 	nblib_host_close(l);
+	nblib_remote_close(l);
 }
 
 void nblib_link_end(struct nblib_link *l)

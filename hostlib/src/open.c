@@ -47,7 +47,7 @@ static void fork_child(void)
 		if (p->results)
 			mmap(p->results, sizeof(*p->results), PROT_READ | PROT_WRITE,
 			     MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		if (p->has_start)
+		if (p->has_start && p->start >= 0)
 			close(p->start);
 		p->has_start = false;
 	}
@@ -158,6 +158,7 @@ static int port_begin(const char *nic, enum nbar_op op, void *request, size_t si
 
 	if (!port)
 		return nblib_fail(-ENOMEM, "no memory for a port");
+	port->start = -1;
 	err = nblib_link_open(&port->link, nic, socket_id, port_wanted);
 	if (err)
 		goto fail;
@@ -166,8 +167,11 @@ static int port_begin(const char *nic, enum nbar_op op, void *request, size_t si
 		port->number = reply.port;
 		memcpy(port->secret, reply.secret, sizeof(port->secret));
 		memcpy(port->link.nic, reply.nic, sizeof(reply.nic) - 1);
-		err = map_page(port, reply.page_size, fd[0]);
-		if (err == 0) {
+		if (port->link.remote)
+			err = nblib_remote_page(port);
+		else
+			err = map_page(port, reply.page_size, fd[0]);
+		if (err == 0 && !port->link.remote) {
 			err = map_results(port, fd[1], fd[2]);
 			if (err)
 				munmap(port->page, sizeof(*port->page));
@@ -227,7 +231,7 @@ void nbar_close(struct nbar_port *port)
 	munmap(port->page, sizeof(*port->page));
 	if (port->results)
 		munmap(port->results, sizeof(*port->results));
-	if (port->has_start)
+	if (port->has_start && port->start >= 0)
 		close(port->start);
 	free(port);
 }

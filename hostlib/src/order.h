@@ -33,6 +33,15 @@ static inline bool order_kick_wanted(uint32_t *kick)
 	return __atomic_fetch_add(kick, 0, __ATOMIC_ACQ_REL) != 0;
 }
 
+/* The same for a remote NIC, which writes the word into this host's copy, and forgets a request
+ * that a kick has answered: clears the word. Relaxed: it orders nothing, as the NIC sleeps only for
+ * a short time. */
+static inline bool order_kick_take(uint32_t *kick)
+{
+	return __atomic_load_n(kick, __ATOMIC_RELAXED) != 0 &&
+	       __atomic_exchange_n(kick, 0, __ATOMIC_RELAXED) != 0;
+}
+
 /* Reads a completion word. Acquire, pairs with the release in nbnic_page_complete; for a team
  * without a group, with the release in order_team_signal. A thread that sees the barrier complete
  * also sees what the members wrote before the barrier. */

@@ -56,6 +56,12 @@ int nbar_signal_send(struct nbar_group *g, uint32_t peer, const uint32_t word[NB
 	for (uint32_t i = 0; i < NBAR_SIGNAL_WORDS; i++)
 		order_signal_put(&e->word[i], word[i]);
 	order_signal_publish(&e->seq, ++port->sends_put);
+	if (port->link.remote) {
+		/* The NIC must not see the sequence number before the message. */
+		nblib_remote_push(port, &e->cell, sizeof(*e) - sizeof(e->seq));
+		nblib_remote_push(port, &e->seq, sizeof(e->seq));
+		return 0;
+	}
 	nblib_posted(port);
 	return 0;
 }
@@ -64,6 +70,8 @@ static void tell_taken(struct nbar_port *port)
 {
 	port->recvs_told = port->recvs_taken;
 	order_taken_write(&port->page->recvs_taken, port->recvs_taken);
+	if (port->link.remote)
+		nblib_remote_push(port, &port->page->recvs_taken, sizeof(port->page->recvs_taken));
 }
 
 /* Marks the messages of the old group in the ring as unwanted; the NIC does not read these entries.

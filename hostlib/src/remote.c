@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * remote.c - ports of a NIC behind PCIe or a cable, "rdma:ADDRESS:PORT/NIC": loads their library,
+ * and pushes what this host writes into its copy of the page.
+ *
+ * The control socket is one end of a pair, whose other end the library has. Only this file knows
+ * that the NIC has a copy of its own. Knows only the library's interface, nbar_rdma.h.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "internal.h"
+#include "order.h"
+
+static int remote_load(const char *name, const struct nbar_rdma_ops **out)
+{
+	const char *file = secure_getenv("NBAR_RDMA");
+	void *library;
+
+	file = file && *file ? file : NBAR_RDMA_LIBRARY;
+	library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+	if (!library)
+		return nblib_fail(-ELIBACC,
+				  "NIC %s: a remote NIC needs a library of nbar: %s: install it, "
+				  "or set LD_LIBRARY_PATH to its folder or NBAR_RDMA to the file",
+				  name, dlerror());
+	*out = dlsym(library, NBAR_RDMA_SYMBOL);
+	if (!*out || (*out)->version != NBAR_RDMA_VERSION)
+		return nblib_fail(-ELIBBAD,
+				  "NIC %s: %s is not the library of this version of nbar: install "
+				  "one nbar for both",
+				  name, file);
+	return 0;
+}
+
+/* Called by the library's thread: those who sleep read the completion. */
+static void remote_on_wake(void *arg, uint32_t cell)
+{
+	struct nbar_page *page = arg;
+
+	if (cell < NBAR_GROUPS_MAX)
+		syscall(SYS_futex, &page->completion[cell].wake, FUTEX_WAKE, INT_MAX);
+}
+
+int nblib_remote_connect(struct nblib_link *l, const char *name)
+{
+	const char *address = name + sizeof(NBLIB_REMOTE_PREFIX) - 1;
+	char text[NBAR_RDMA_TEXT];
+	int err;
+
+	err = remote_load(name, &l->rdma);
+	if (err)
+		return err;
+	err = l->rdma->connect(address, l->nic, remote_on_wake, &l->remote, &l->sock, text);
+	if (err)
+		return nblib_fail(err, "NIC %s: %s", name, text);
+	nblib_link_limit(l, 0);
+	return 0;
+}
+
+void nblib_remote_close(struct nblib_link *l)
+{
+	if (!l->remote)
+		return;
+	if (order_down_read(&l->down) == NBLIB_FORKED)
+		l->rdma->forked(l->remote);
+	else
+		l->rdma->close(l->remote);
+	l->remote = NULL;
+}
+
+int nblib_remote_page(struct nbar_port *port)
+{
+	struct nblib_link *l = &port->link;
+	struct nbar_rdma_end mine, its;
+	struct nblib_call call = {
+		.op = NBAR_OP_PORT_JOIN,
+		.body = { { &mine, sizeof(mine) } },
+		.fixed = { &its, sizeof(its) },
+	};
+	char text[NBAR_RDMA_TEXT];
+	int err;
+
+	port->page = mmap(NULL, sizeof(*port->page), PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (port->page == MAP_FAILED)
+		return nblib_fail(-ENOMEM, "NIC %s: no memory for a page", l->nic);
+	/* The head of the NIC's copy; any sign of life will do until the NIC gives one. */
+	port->page->magic = NBAR_ABI_MAGIC;
+	port->page->version = NBAR_ABI_VERSION;
+	port->page->port = port->number;
+	port->page->life = 1;
+	err = l->rdma->join(l->remote, port->page, port->page, &l->page, &mine, text);
+	if (err)
+		err = nblib_fail(err, "NIC %s: %s", l->nic, text);
+	else
+		err = nblib_link_call(l, &call);
+	if (err == 0 && (err = l->rdma->start(l->page, &its)) < 0)
+		nblib_fail(err, "NIC %s: the RDMA device refuses a connection to it: %s", l->nic,
+			   strerror(-err));
+	port->has_start = err == 0;
+	return err;
+}
+
+/* While the queue is full, waits until the device has sent some, or finds the NIC dead. */
+static void push_now(struct nblib_link *l, const void *at, size_t n, uint32_t cell)
+{
+	int rc;
+
+	while ((rc = l->rdma->push(l->page, at, n, cell)) == -EAGAIN)
+		sched_yield();
+	if (rc < 0)
+		shutdown(l->sock, SHUT_RDWR);
+}
+
+void nblib_remote_rang(const struct nbar_group *g, uint32_t posted, bool sleeps)
+{
+	struct nbar_port *port = g->port;
+	struct nblib_link *l = &port->link;
+	bool kick = !sleeps && order_kick_take(&port->page->kick);
+
+	if (order_down_read(&l->down) != NBLIB_UP)
+		return;
+	if (g->values && !sleeps) {
+		const struct nbar_value *v = nblib_value_place(g, posted);
+
+		push_now(l, v, offsetof(struct nbar_value, of) + nblib_value_length(v),
+			 NBAR_RDMA_NO_CELL);
+	}
+	push_now(l, g->doorbell, sizeof(*g->doorbell), kick ? g->cell : NBAR_RDMA_NO_CELL);
+}
+
+void nblib_remote_push(struct nbar_port *port, const void *at, size_t n)
+{
+	if (order_down_read(&port->link.down) == NBLIB_UP)
+		push_now(&port->link, at, n, NBAR_RDMA_NO_CELL);
+}
+
+void nblib_remote_settle(const struct nblib_link *l)
+{
+	while (l->rdma->arrived(l->page) == 0)
+		sched_yield();
+}

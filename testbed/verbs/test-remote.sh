@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Remote hosts: they share no memory with their NICs, and reach them by TCP and RDMA writes. Hosts and
+# NICs are on one machine with one RDMA device. Each barrier is checked by the oracle.
+set -u
+guests=1
+. "$(dirname "$0")/lib.sh"
+at=$(rdma link show "$device/1" | sed -n 's/.* netdev \([^ ]*\).*/\1/p')
+at=$(ip -4 -o addr show dev "$at" | sed 's/.* inet \([0-9.]*\).*/\1/'):7100
+a=rdma:$at/n0 b=rdma:$at/n1
+
+begins() {
+	daemon "$work/d" $times --attach "$at" --nics 3 "$@"
+}
+
+algorithms() { # OPTIONS: of the oracle
+	local alg
+	for alg in $(algs) custom; do
+		"$oracle" "$@" -i 40 -a "$alg" $a $b || { echo "$alg"; return 1; }
+	done
+}
+
+sizes() {
+	"$oracle" -i 50 $a $b rdma:$at/n2 && "$oracle" -i 50 -a mcs $a $a $a $b "$work/d/n2.sock"
+}
+
+values() {
+	local bytes
+	for bytes in 8 64 256; do
+		"$oracle" -v $bytes -i 80 $a $b || return
+	done
+	"$oracle" -v 64 -w 1 -i 9 $a $b rdma:$at/n2
+}
+
+waiting() { # WAIT COMMAND...
+	NBAR_WAIT=$1 "${@:2}"
+}
+
+says() { # TEXT COMMAND...: fails with this text
+	local text=$1
+	shift
+	! "$@" >"$work/out" 2>&1 && cat "$work/out" && grep -qF "$text" "$work/out"
+}
+
+# under_way COUNT: a barrier is complete beside the first COUNT.
+under_way() {
+	[ "$(count_of "$a" barriers_completed)" -gt "$1" ]
+}
+
+# dies COMMAND TEXT: runs COMMAND amid barriers. They must end with an error that contains TEXT.
+dies() {
+	local main
+	"$oracle" -i 100000000 $a $b rdma:$at/n2 >"$work/out" 2>&1 &
+	main=$!
+	soon under_way "$(count_of "$a" barriers_completed)" && eval "$1" || return
+	! wait $main && cat "$work/out" && grep -q "$2" "$work/out"
+}
+
+unchanged() { # QPS MRS
+	[ "$(resource qp)" = "$1" ] && [ "$(resource mr)" = "$2" ]
+}
+
+ok "an address without an RDMA device is refused" says "no RDMA device" \
+	"$BUILD/nbar-nicd" --run-dir "$work/x" --attach 127.0.0.1:7100 --nics 1
+ok "nobody listens: the error says so" says "with --attach" "$oracle" -i 1 $a $b
+ok "a daemon for remote hosts" begins
+qps=$(resource qp) mrs=$(resource mr)
+ok "a NIC that is not there: the error names it" says "no NIC n9" "$oracle" -i 1 rdma:$at/n9 $b
+ok "barriers of 2 by each algorithm, spinning" waiting spin algorithms
+ok "barriers of 2 by each algorithm, asleep" waiting block algorithms
+ok "barriers of 2 by each algorithm, as threads wait by default" algorithms
+ok "groups of 3 and 5, with a host of the NIC's own machine" sizes
+ok "each member in turn comes late" "$oracle" -i 6 -d 300 $a $b
+ok "with values" values
+ok "signals" "$oracle" -H -i 100 $a $b rdma:$at/n2
+ok "queue pairs and memory of closed ports are given back" soon unchanged "$qps" "$mrs"
+ok "a host is killed: the errors name its rank" dies 'kill -KILL $(pgrep -P $main | tail -n 1)' 'process of rank 2 ended'
+ok "after it, new groups work" "$oracle" -i 50 $a $b rdma:$at/n2
+ok "the daemon is killed: the errors say so" dies "kill -KILL $last_pid" 'daemon at .* ended'
+ok "a new daemon at the same address" begins
+ok "new groups work" "$oracle" -i 50 $a $b
+finish
