@@ -102,7 +102,7 @@ SIM_WORLD_OBJ := $(addprefix $(BUILD)/test/testbed/sim/,fast.o fast_lend.o nics.
 $(BUILD)/test_sim $(BUILD)/test_nic_loss: $(SIM_WORLD_OBJ)
 # One NIC, and a trace of what it does.
 NIC_TRACE_OBJ := $(BUILD)/test/testbed/unit/nic/nic_trace.o
-$(BUILD)/test_nic_trace $(BUILD)/test_nic_trace_errors $(BUILD)/test_nic_group $(BUILD)/test_page: $(NIC_TRACE_OBJ)
+$(BUILD)/test_nic_trace $(BUILD)/test_nic_trace_errors $(BUILD)/test_nic_group $(BUILD)/test_page $(BUILD)/test_mirror: $(NIC_TRACE_OBJ)
 # A NIC whose platform and wire fail on demand.
 REQUEST_WORLD_OBJ := $(BUILD)/test/testbed/unit/nic/request_world.o
 $(BUILD)/test_request $(BUILD)/test_request_attach $(BUILD)/test_request_latency $(BUILD)/test_request_rare: $(REQUEST_WORLD_OBJ)
