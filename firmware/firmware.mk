@@ -119,10 +119,11 @@ $(foreach w,dpdk verbs kernel,$(eval $(call wire_rules,$(w))))
 
 # libnbar-rdma.so: ports of remote hosts, at both sides.
 RDMA_SO := $(if $(VERBS),libnbar-rdma.so.$(firstword $(subst ., ,$(VERSION))))
-RDMA_OBJ := $(call wire_obj,rdma) $(BUILD)/verbs/firmware/wire/verbs/route.o
+RDMA_OBJ := $(call wire_obj,rdma) $(BUILD)/verbs/firmware/wire/verbs/route.o \
+	$(addprefix $(BUILD)/nicd/firmware/wire/,auth_key.o auth_prove.o)
 $(BUILD)/$(RDMA_SO): $(RDMA_OBJ)
 	$(call say,LD,$@)
-	$(Q)$(CC) -shared $(ALL_LDFLAGS) -Wl,-soname,$(@F) -Wl,-z,nodelete $^ -o $@ $(VERBS_LIBS) -lpthread
+	$(Q)$(CC) -shared $(ALL_LDFLAGS) -Wl,-soname,$(@F) -Wl,-z,nodelete $^ -o $@ $(VERBS_LIBS) $(SODIUM_LIBS) -lpthread
 
 NICD_BIN := $(addprefix $(BUILD)/,nbar-nicd $(HOSTNIC_SO) $(WIRE_SO) $(RDMA_SO))
 ALL += $(BUILD)/libnbfw.a $(BUILD)/libnbnic.a $(NICD_BIN) nicd-left-out

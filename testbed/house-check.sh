@@ -20,7 +20,7 @@ libnbar-hostnic.so libsodium
 libnbar-tune.so libjansson|libm
 libnbar-wire-dpdk.so librte_.*
 libnbar-wire-verbs.so libibverbs
-libnbar-rdma.so libibverbs
+libnbar-rdma.so libibverbs|libsodium
 libnbar-wire-kernel.so libbpf
 libnbar-mpi-.*.so libmpi|libmpich|libopen-.*|libfabric|libucp|libm
 nbar-mpi-(bench|profile)-.* libmpi|libmpich|libopen-.*|libjansson|libm|libfabric|libucp

@@ -321,8 +321,9 @@ enum nbar_op {
 		13, /* nbar_req_group_latency -> nbar_rep_group_latency + nbar_last; no port */
 	NBAR_OP_KICK = 14, /* nothing, and no reply: wakes a NIC that sleeps; from any client */
 	/* Of remote hosts only, whose messages come over TCP. */
-	NBAR_OP_LINK_OPEN = 15, /* nbar_req_link_open -> nothing; the first request */
-	NBAR_OP_PORT_JOIN = 16  /* nbar_rdma_end -> nbar_rdma_end; after NBAR_OP_PORT_OPEN */
+	NBAR_OP_LINK_OPEN = 15,  /* nbar_req_link_open -> nbar_rep_link_open; the first request */
+	NBAR_OP_LINK_PROVE = 16, /* nbar_req_link_prove -> nothing; if the NIC has a key */
+	NBAR_OP_PORT_JOIN = 17   /* nbar_rdma_end -> nbar_rdma_end; after NBAR_OP_PORT_OPEN */
 };
 
 struct nbar_request {
@@ -358,9 +359,25 @@ struct nbar_rep_port_open {
 	char nic[NBAR_NAME_MAX];
 };
 
-/* A remote host names the NIC. Remote hosts and their NICs are little-endian. */
+/* A remote host names the NIC. If the NIC has a key, each proves that it knows the key: a proof is
+ * SipHash-2-4 of "nbar host" or "nbar nic" with its final zero, filled up to 16 bytes, then the
+ * nonces of NIC and host. Remote hosts and their NICs are little-endian. */
+#define NBAR_NONCE_SIZE 16u
+#define NBAR_PROOF_SIZE 8u
 struct nbar_req_link_open {
 	char nic[NBAR_NAME_MAX];
+	uint8_t nonce[NBAR_NONCE_SIZE];
+};
+
+struct nbar_rep_link_open {
+	uint8_t nonce[NBAR_NONCE_SIZE];
+	uint8_t proof[NBAR_PROOF_SIZE];
+	uint32_t keyed; /* 1: the NIC has a key; it waits for the proof of the host */
+	uint32_t reserved;
+};
+
+struct nbar_req_link_prove {
+	uint8_t proof[NBAR_PROOF_SIZE];
 };
 
 /* One end of the connection by which a remote host and its NIC write into each other's copy of the

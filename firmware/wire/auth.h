@@ -31,6 +31,11 @@ struct wire_auth {
  * negative errno after a message (log_error) that begins with `what`. */
 int wire_auth_load(const char *what, const char *path, struct wire_auth *out);
 
+/* Makes the proof that this side ("nbar host" or "nbar nic") knows the key; nonce: those of NIC and
+ * host. See nbar_req_link_open. */
+void wire_auth_prove(const struct wire_auth *auth, const char *side,
+		     const uint8_t nonce[2 * NBAR_NONCE_SIZE], uint8_t proof[NBAR_PROOF_SIZE]);
+
 /* From here on, all frames of this NIC have tags. Call it before nicd_add. The key must outlive the
  * wire. */
 void wire_auth_use(struct wire_base *w, const struct wire_auth *auth);

@@ -79,4 +79,10 @@ ok "after it, new groups work" "$oracle" -i 50 $a $b rdma:$at/n2
 ok "the daemon is killed: the errors say so" dies "kill -KILL $last_pid" 'daemon at .* ended'
 ok "a new daemon at the same address" begins
 ok "new groups work" "$oracle" -i 50 $a $b
+end_processes
+(umask 077; echo 00112233445566778899aabbccddeeff >"$work/key"; echo ff112233445566778899aabbccddeeff >"$work/other")
+ok "a daemon with a key" begins --key-file "$work/key"
+ok "a host without a key is refused" says "set NBAR_KEY_FILE" "$oracle" -i 1 $a $b
+ok "a host with another key is refused" says "another key" env NBAR_KEY_FILE="$work/other" "$oracle" -i 1 $a $b
+ok "a host with the key is let in" env NBAR_KEY_FILE="$work/key" "$oracle" -i 50 $a $b
 finish

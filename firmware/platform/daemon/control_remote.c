@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,7 +26,9 @@
 #define SETTLES_MAX 200000u    /* longer than the device tries: then the connection is lost */
 
 struct control_remote {
-	bool named; /* the host has named the NIC */
+	bool named;                         /* the host has named the NIC */
+	bool proven;                        /* it knows the key, or the NIC has none */
+	uint8_t nonce[2 * NBAR_NONCE_SIZE]; /* of the NIC, and of the host */
 	uint32_t have;
 	union {
 		struct nbar_request head;
@@ -103,12 +106,21 @@ static void answer(struct control_room *room, int status, const char *text)
 	room->out.head.op = room->in.head.op;
 }
 
+static void body_add(struct control_room *room, const void *body, size_t size)
+{
+	memcpy(&room->out.head + 1, body, size);
+	room->out.head.length += (uint32_t)size;
+}
+
 /* The first request. */
 static void link_open(struct control_client *c, struct control_room *room)
 {
 	const struct nbar_req_link_open *req = (const void *)(&room->in.head + 1);
 	const struct nbar_request *q = &room->in.head;
 	struct control *k = c->at->control;
+	struct control_remote *r = c->remote;
+	struct nbar_rep_link_open reply = { .keyed = 0 };
+	const struct wire_auth *auth;
 	char text[NBAR_NAME_MAX + 64];
 	uint32_t i = 0;
 
@@ -125,8 +137,40 @@ static void link_open(struct control_client *c, struct control_room *room)
 		return;
 	}
 	control_client_move(c, &k->nic[i]);
-	c->remote->named = true;
+	auth = remote_auth(k->nicd->remote);
+	r->named = true;
+	r->proven = !auth;
+	memcpy(r->nonce + NBAR_NONCE_SIZE, req->nonce, NBAR_NONCE_SIZE);
+	if (getrandom(r->nonce, NBAR_NONCE_SIZE, 0) != NBAR_NONCE_SIZE) {
+		answer(room, -NBAR_EIO, "this machine gives no random numbers");
+		return;
+	}
+	memcpy(reply.nonce, r->nonce, NBAR_NONCE_SIZE);
+	reply.keyed = auth != NULL;
+	if (auth)
+		wire_auth_prove(auth, "nbar nic", r->nonce, reply.proof);
 	answer(room, 0, "");
+	body_add(room, &reply, sizeof(reply));
+}
+
+static void link_prove(struct control_client *c, struct control_room *room)
+{
+	const struct nbar_req_link_prove *req = (const void *)(&room->in.head + 1);
+	const struct wire_auth *auth = remote_auth(c->at->control->nicd->remote);
+	uint8_t proof[NBAR_PROOF_SIZE], differs = 0;
+
+	if (room->in.head.length != sizeof(room->in.head) + sizeof(*req) || !auth) {
+		answer(room, -NBAR_EPROTO, "that is no proof, or the NIC has no key");
+		return;
+	}
+	wire_auth_prove(auth, "nbar host", c->remote->nonce, proof);
+	for (uint32_t i = 0; i < NBAR_PROOF_SIZE; i++)
+		differs |= proof[i] ^ req->proof[i];
+	if (differs) /* the next try needs another connection, with other nonces */
+		c->remote->named = false;
+	c->remote->proven = !differs;
+	answer(room, differs ? -NBAR_EACCES : 0,
+	       differs ? "the host has another key than the NIC" : "");
 }
 
 static void port_join(struct control_client *c, struct control_room *room)
@@ -158,8 +202,7 @@ static void port_join(struct control_client *c, struct control_room *room)
 	answer(room, rc < 0 ? -NBAR_EIO : 0, rc < 0 ? text : "");
 	if (rc < 0)
 		return;
-	memcpy(&room->out.head + 1, &mine, sizeof(mine));
-	room->out.head.length += (uint32_t)sizeof(mine);
+	body_add(room, &mine, sizeof(mine));
 }
 
 bool control_remote_request(struct control_client *c, struct control_room *room)
@@ -172,6 +215,10 @@ bool control_remote_request(struct control_client *c, struct control_room *room)
 		answer(room, -NBAR_EALREADY, "this connection has a NIC");
 	else if (op == NBAR_OP_LINK_OPEN)
 		link_open(c, room);
+	else if (op == NBAR_OP_LINK_PROVE)
+		link_prove(c, room);
+	else if (!c->remote->proven)
+		answer(room, -NBAR_EACCES, "a remote host first proves that it knows the key");
 	else if (op == NBAR_OP_PORT_JOIN)
 		port_join(c, room);
 	else if (op == NBAR_OP_PORT_ATTACH || op == NBAR_OP_GROUP_ATTACH ||

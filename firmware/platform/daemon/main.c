@@ -211,7 +211,7 @@ int main(int argc, char **argv)
 	nicd_init(&d, &o.set.config);
 	rc = nics_open(&o, &d);
 	if (rc == 0 && o.attach[0])
-		rc = remote_open(&d, o.attach);
+		rc = remote_open(&d, o.attach, &o.auth);
 	if (rc == 0 && privileges_drop(&o) < 0)
 		rc = -EPERM;
 	if (rc == 0)

@@ -28,6 +28,7 @@ _Static_assert(NBAR_RDMA_NO_CELL == UINT32_MAX, "as platform.h says");
 struct remote {
 	const struct nbar_rdma_ops *ops;
 	struct nbar_rdma *device;
+	const struct wire_auth *auth;
 	int sock;
 	pthread_mutex_t lock; /* keeps a port while its kick is taken */
 };
@@ -40,7 +41,7 @@ struct remote_port {
 	bool lost;
 };
 
-int remote_open(struct nicd *d, const char *address)
+int remote_open(struct nicd *d, const char *address, const struct wire_auth *auth)
 {
 	void *library = dlopen(NBAR_RDMA_LIBRARY, RTLD_NOW | RTLD_LOCAL);
 	const struct nbar_rdma_ops *ops = library ? dlsym(library, NBAR_RDMA_SYMBOL) : NULL;
@@ -57,6 +58,7 @@ int remote_open(struct nicd *d, const char *address)
 	r = calloc(1, sizeof(*r));
 	if (r) {
 		r->ops = ops;
+		r->auth = auth;
 		rc = ops->listen(address, &r->device, &r->sock, text);
 	}
 	if (rc < 0) {
@@ -78,6 +80,11 @@ void remote_close(struct nicd *d)
 	pthread_mutex_destroy(&d->remote->lock);
 	free(d->remote);
 	d->remote = NULL;
+}
+
+const struct wire_auth *remote_auth(const struct remote *r)
+{
+	return r->auth->hash ? r->auth : NULL;
 }
 
 int remote_socket(const struct remote *r)

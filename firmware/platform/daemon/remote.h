@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "nbar_abi.h"
+#include "auth.h"
 
 #define REMOTE_TEXT 256u
 
@@ -20,11 +20,15 @@ struct remote;
 struct nicd;
 struct nicd_nic;
 
-/* Listens at ADDRESS:PORT, which must be that of an RDMA device. 0, or negative errno after
+/* Listens at ADDRESS:PORT, which must be that of an RDMA device. auth: hosts must know this key, if
+ * auth->hash is not NULL; it must outlive d. 0, or negative errno after
  * log_error(). */
-int remote_open(struct nicd *d, const char *address);
+int remote_open(struct nicd *d, const char *address, const struct wire_auth *auth);
 /* Ends it, when no port is left. */
 void remote_close(struct nicd *d);
+
+/* NULL: there is no key. */
+const struct wire_auth *remote_auth(const struct remote *r);
 
 /* The socket that listens. */
 int remote_socket(const struct remote *r);

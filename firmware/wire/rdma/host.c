@@ -16,11 +16,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <stdarg.h>
 #include <sys/eventfd.h>
+#include <sys/random.h>
 #include <unistd.h>
 
+#include "auth.h"
+#include "log.h"
 #include "rdma.h"
 
+#define KEY_FILE "NBAR_KEY_FILE"
 #define ANSWER_S 30 /* how long TCP may take to connect, and the daemon to answer */
 #define SILENCE_S 8 /* the other machine counts as dead after this time without an answer */
 
@@ -270,34 +275,98 @@ fail:
 	return rc;
 }
 
-/* Names the NIC, and takes the answer. */
+/* Sends a request before libnbar does, and takes the reply. */
+static int hello_ask(const struct rdma_host *h, enum nbar_op op, const void *body, uint32_t size,
+		     void *out, uint32_t out_size, char text[NBAR_RDMA_TEXT])
+{
+	struct nbar_request head = { .magic = NBAR_ABI_MAGIC,
+				     .version = NBAR_ABI_VERSION,
+				     .op = (uint16_t)op,
+				     .length = (uint32_t)sizeof(head) + size };
+	struct nbar_reply reply;
+	bool good = send(h->tcp, &head, sizeof(head), MSG_NOSIGNAL | MSG_MORE) == sizeof(head) &&
+		    send(h->tcp, body, size, MSG_NOSIGNAL) == (ssize_t)size &&
+		    recv(h->tcp, &reply, sizeof(reply), MSG_WAITALL) == sizeof(reply) &&
+		    reply.magic == NBAR_ABI_MAGIC && reply.version == NBAR_ABI_VERSION;
+
+	if (good && reply.status < 0) {
+		reply.text[sizeof(reply.text) - 1] = 0;
+		snprintf(text, NBAR_RDMA_TEXT, "%s", reply.text);
+		return reply.status; /* the numbers are those of Linux */
+	}
+	if (good && reply.length == sizeof(reply) + out_size &&
+	    (!out_size || recv(h->tcp, out, out_size, MSG_WAITALL) == (ssize_t)out_size))
+		return 0;
+	snprintf(text, NBAR_RDMA_TEXT,
+		 "what listens there is no NIC of this version of nbar: install the same nbar for "
+		 "both");
+	return -EPROTO;
+}
+
+/* Where log_error of this thread writes. */
+static _Thread_local char *log_text;
+
+void log_error(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	if (log_text)
+		vsnprintf(log_text, NBAR_RDMA_TEXT, format, args);
+	va_end(args);
+}
+
+/* Checks the proof of the NIC, and proves that this host knows the key. */
+static int hello_prove(const struct rdma_host *h, const struct wire_auth *auth,
+		       const struct nbar_req_link_open *req, const struct nbar_rep_link_open *rep,
+		       char text[NBAR_RDMA_TEXT])
+{
+	uint8_t nonce[2 * NBAR_NONCE_SIZE], proof[NBAR_PROOF_SIZE];
+	struct nbar_req_link_prove mine;
+
+	memcpy(nonce, rep->nonce, NBAR_NONCE_SIZE);
+	memcpy(nonce + NBAR_NONCE_SIZE, req->nonce, NBAR_NONCE_SIZE);
+	wire_auth_prove(auth, "nbar nic", nonce, proof);
+	if (memcmp(proof, rep->proof, sizeof(proof)) != 0) {
+		snprintf(text, NBAR_RDMA_TEXT, "the NIC has another key than " KEY_FILE);
+		return -EACCES;
+	}
+	wire_auth_prove(auth, "nbar host", nonce, mine.proof);
+	return hello_ask(h, NBAR_OP_LINK_PROVE, &mine, sizeof(mine), NULL, 0, text);
+}
+
+/* Names the NIC. Each side proves that it knows the key, if it has one. */
 static int say_hello(const struct rdma_host *h, const char *nic, char text[NBAR_RDMA_TEXT])
 {
-	struct {
-		struct nbar_request head;
-		struct nbar_req_link_open body;
-	} hello = {
-		.head = {
-			.magic = NBAR_ABI_MAGIC,
-			.version = NBAR_ABI_VERSION,
-			.op = NBAR_OP_LINK_OPEN,
-			.length = sizeof(hello),
-		},
-	};
-	struct nbar_reply reply;
+	const char *file = secure_getenv(KEY_FILE);
+	struct nbar_req_link_open hello = { .nic = "" };
+	struct nbar_rep_link_open reply;
+	struct wire_auth auth = { .hash = NULL };
+	int rc = 0;
 
-	snprintf(hello.body.nic, sizeof(hello.body.nic), "%s", nic);
-	if (send(h->tcp, &hello, sizeof(hello), MSG_NOSIGNAL) != sizeof(hello) ||
-	    recv(h->tcp, &reply, sizeof(reply), MSG_WAITALL) != sizeof(reply) ||
-	    reply.magic != NBAR_ABI_MAGIC || reply.version != NBAR_ABI_VERSION) {
-		snprintf(text, NBAR_RDMA_TEXT,
-			 "what listens there is no NIC of this version of nbar: install the same "
-			 "nbar for both");
-		return -EPROTO;
+	if (file && *file) {
+		log_text = text;
+		rc = wire_auth_load(KEY_FILE, file, &auth);
+		log_text = NULL;
 	}
-	reply.text[sizeof(reply.text) - 1] = 0;
-	snprintf(text, NBAR_RDMA_TEXT, "%s", reply.text);
-	return reply.status; /* the numbers are those of Linux */
+	if (rc == 0 && getrandom(hello.nonce, sizeof(hello.nonce), 0) != sizeof(hello.nonce)) {
+		snprintf(text, NBAR_RDMA_TEXT, "this machine gives no random numbers");
+		rc = -EIO;
+	}
+	snprintf(hello.nic, sizeof(hello.nic), "%s", nic);
+	if (rc == 0)
+		rc = hello_ask(h, NBAR_OP_LINK_OPEN, &hello, sizeof(hello), &reply, sizeof(reply),
+			       text);
+	if (rc == 0 && (reply.keyed != 0) != (auth.hash != NULL)) {
+		snprintf(text, NBAR_RDMA_TEXT,
+			 reply.keyed ? "the NIC has a key: set " KEY_FILE " to a file with it"
+				     : "the NIC has no key, but " KEY_FILE " names one");
+		rc = -EACCES;
+	} else if (rc == 0 && auth.hash) {
+		rc = hello_prove(h, &auth, &hello, &reply, text);
+	}
+	explicit_bzero(&auth, sizeof(auth));
+	return rc;
 }
 
 int rdma_connect(const char *address, const char *nic, void (*wake)(void *arg, uint32_t cell),
