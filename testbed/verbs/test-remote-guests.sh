@@ -65,6 +65,15 @@ begin() {
 	soon under_way "$(count_of "$a" barriers_completed)"
 }
 
+# Barriers of process $main still complete, and it says nothing.
+goes_on() {
+	soon under_way "$(($(count_of "$a" barriers_completed) + 10))" || return
+	kill $main
+	wait $main
+	cat "$work/out"
+	[ ! -s "$work/out" ]
+}
+
 # dies COMMAND TEXT: runs COMMAND amid barriers. They must end with an error that contains TEXT.
 dies() {
 	begin && eval "$1" || return
@@ -73,22 +82,28 @@ dies() {
 
 # The wire loses all for a second; then the barriers go on.
 silent_for() { # SECONDS
-	local before
 	begin || return
 	tc qdisc add dev eth0 root netem loss 100%
 	sleep "$1"
 	tc qdisc del dev eth0 root
-	before=$(count_of "$a" barriers_completed)
-	soon under_way "$((before + 10))" || return
-	kill $main
-	wait $main
-	cat "$work/out"
-	[ ! -s "$work/out" ]
+	goes_on
 }
 
 # The link is down for 20 s: the host takes its NIC as lost, and the card closes the ports.
 link_goes() {
 	dies 'ip link set eth0 down; sleep 20; ip link set eth0 up' 'daemon at .* ended'
+}
+
+# The daemon is stopped for a second, then a member: barriers go on.
+stopped() {
+	local p
+	begin || return
+	at 1 bash -c 'kill -STOP $(cat /tmp/nicd/pid); sleep 1; kill -CONT $(cat /tmp/nicd/pid)'
+	p=$(pgrep -P $main | head -n 1)
+	kill -STOP $p
+	sleep 1
+	kill -CONT $p
+	goes_on
 }
 
 no_port() {
@@ -105,6 +120,7 @@ ok "with values" "$oracle" -v 64 -i 80 $a $b
 ok "signals" "$oracle" -H -i 100 $a $b
 ok "a process of the card is a member, too" both_sides 300
 ok "the wire loses all for a second: barriers go on" silent_for 1
+ok "daemon and host are stopped for a second each: barriers go on" stopped
 ok "a host is killed: the error names its rank" dies 'kill -KILL $(pgrep -P $main | tail -n 1)' 'process of rank 1 ended'
 ok "the link is down for 20 s: the host takes the NIC as lost" link_goes
 ok "the card has closed the ports" soon no_port

@@ -76,6 +76,12 @@ ok "signals" "$oracle" -H -i 100 $a $b rdma:$at/n2
 ok "queue pairs and memory of closed ports are given back" soon unchanged "$qps" "$mrs"
 ok "a host is killed: the errors name its rank" dies 'kill -KILL $(pgrep -P $main | tail -n 1)' 'process of rank 2 ended'
 ok "after it, new groups work" "$oracle" -i 50 $a $b rdma:$at/n2
+ok "the connections of a host break: it takes its NIC as lost" dies \
+	'"$BUILD/verbs-break" $(pgrep -P $main | head -n 1) line error' 'daemon at .* ended'
+ok "after it, new groups work" "$oracle" -i 50 $a $b
+ok "the connections of the NICs break: the hosts take them as lost" dies \
+	'"$BUILD/verbs-break" $last_pid line error' 'daemon at .* ended'
+ok "after it, new groups work" "$oracle" -i 50 $a $b
 ok "the daemon is killed: the errors say so" dies "kill -KILL $last_pid" 'daemon at .* ended'
 ok "a new daemon at the same address" begins
 ok "new groups work" "$oracle" -i 50 $a $b
