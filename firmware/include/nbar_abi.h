@@ -4,7 +4,8 @@
  *
  * They share three things: plans (a barrier as data), one page of memory per port (doorbells,
  * completions, signal rings) and the messages of the control socket. WIRE.md explains each bit. All
- * fields are in the machine's own byte order: host and NIC sit in one machine.
+ * fields are in the machine's own byte order: host and NIC sit in one machine, or both are
+ * little-endian (remote hosts).
  *
  * This header includes <stdint.h> only and compiles as C11 and as C++17. It holds no code.
  */
@@ -298,9 +299,10 @@ enum nbar_error {
 };
 
 /*
- * Control socket (Unix domain, SOCK_SEQPACKET): each request is one message, and each reply too. A
- * client may give up waiting and send another request; it recognizes the late reply by `seq`. A
- * request is nbar_request, then the body of its op; a reply is nbar_reply, then its body.
+ * Control socket (Unix domain, SOCK_SEQPACKET; of a remote host, TCP): each request is one message,
+ * and each reply too. A client may give up waiting and send another request; it recognizes the late
+ * reply by `seq`. A request is nbar_request, then the body of its op; a reply is nbar_reply, then
+ * its body.
  */
 enum nbar_op {
 	NBAR_OP_PORT_OPEN = 1, /* nbar_req_port_open -> nbar_rep_port_open, page as SCM_RIGHTS */

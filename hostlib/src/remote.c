@@ -109,6 +109,8 @@ int nblib_remote_page(struct nbar_port *port)
 		nblib_fail(err, "NIC %s: the RDMA device refuses a connection to it: %s", l->nic,
 			   strerror(-err));
 	port->has_start = err == 0;
+	if (err)
+		munmap(port->page, sizeof(*port->page));
 	return err;
 }
 

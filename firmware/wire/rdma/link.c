@@ -15,6 +15,7 @@
 #include "rdma.h"
 #include "verbs/route.h"
 
+#define EVENTS_A_CALL 8u
 #define TIMEOUT 17 /* the other side counts as dead after about 4 s */
 
 static bool post_recv(struct nbar_rdma_link *l)
@@ -225,7 +226,8 @@ void rdma_heard(struct nbar_rdma *d, void (*heard)(void *arg, uint32_t cell, voi
 	struct ibv_cq *cq;
 	void *of;
 
-	while (ibv_get_cq_event(d->channel, &cq, &of) == 0) {
+	/* What is left makes the descriptor readable again. */
+	for (uint32_t n = 0; n < EVENTS_A_CALL && !ibv_get_cq_event(d->channel, &cq, &of); n++) {
 		struct nbar_rdma_link *l = of;
 		struct ibv_wc wc;
 
