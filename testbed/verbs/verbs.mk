@@ -7,7 +7,7 @@ VERBS_DEPS := qemu-system-x86 cpio busybox-static kmod xz-utils iproute2 libibve
 VERBS_BIN += $(BUILD)/oracle $(BUILD)/guests-add
 VERBS_LIST += testbed/verbs/test-bad.sh testbed/verbs/test-one.sh testbed/verbs/test-syscalls.sh \
 	testbed/verbs/test-faults.sh testbed/verbs/test-guests.sh testbed/verbs/test-kernel.sh \
-	testbed/verbs/test-remote.sh
+	testbed/verbs/test-remote.sh testbed/verbs/test-remote-guests.sh
 
 ifneq ($(VERBS),)
 VERBS_BIN += $(BUILD)/verbs-garbage $(BUILD)/verbs-break
