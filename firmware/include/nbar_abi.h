@@ -243,7 +243,9 @@ struct nbar_page {
 	uint32_t magic, version; /* NBAR_ABI_MAGIC, NBAR_ABI_VERSION */
 	uint32_t port;
 	uint32_t life; /* the NIC changes it while it runs and the port has groups; never 0 */
-	uint32_t reserved0[12];
+	/* NIC of a remote host: all it wrote before its reply to request `settled` is here. */
+	uint32_t settled;
+	uint32_t reserved0[11];
 	uint32_t kick; /* NIC: not 0 while it sleeps; after a post the host sends NBAR_OP_KICK */
 	uint32_t reserved3[15];
 	uint32_t sends_taken; /* NIC: entries of send[] consumed so far */

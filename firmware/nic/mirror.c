@@ -9,7 +9,6 @@
 #include "page.h"
 
 #if NBNIC_REMOTE
-#define LIFE_NS UINT64_C(200000000) /* hosts doubt a NIC that shows no sign for a second */
 #define NO_CELL UINT32_MAX
 
 static bool mirror_push(const struct nbnic_port *p, const void *at, size_t n, uint32_t cell)
@@ -25,11 +24,14 @@ static bool push_results(const struct nbnic_port *p, uint32_t cell, uint32_t fir
 		const struct nbar_value *v =
 			&p->value[p->cell[cell].values - 1][first % NBAR_VALUES_AHEAD].value;
 		struct nbfw_value head = { .op = 0 };
+		uint32_t length;
 
 		__builtin_memcpy(&head, v, 4);
 		head.op &= (uint8_t)~NBAR_VALUE_RESULT;
-		if (!mirror_push(p, v, offsetof(struct nbar_value, of) + nbfw_value_length(&head),
-				 NO_CELL))
+		length = nbfw_value_length(&head);
+		if (length > sizeof(v->of)) /* the host has changed it */
+			length = 0;
+		if (!mirror_push(p, v, offsetof(struct nbar_value, of) + length, NO_CELL))
 			return false;
 	}
 	return true;
@@ -101,7 +103,7 @@ void nbnic_mirror_taken(struct nbnic_port *p)
 	p->mirror->taken = !mirror_push(p, &p->page->sends_taken, sizeof(uint32_t), NO_CELL);
 }
 
-void nbnic_mirror_delivered(struct nbnic_port *p)
+static bool push_delivered(struct nbnic_port *p)
 {
 	struct nbnic_mirror *m = p->mirror;
 
@@ -110,9 +112,15 @@ void nbnic_mirror_delivered(struct nbnic_port *p)
 
 		if (!mirror_push(p, &e->cell, sizeof(*e) - sizeof(e->seq), NO_CELL) ||
 		    !mirror_push(p, &e->seq, sizeof(e->seq), NO_CELL))
-			return;
+			return false;
 		m->recvs_pushed++;
 	}
+	return m->recvs_pushed == p->recvs_given;
+}
+
+void nbnic_mirror_delivered(struct nbnic_port *p)
+{
+	(void)push_delivered(p);
 }
 _Static_assert(offsetof(struct nbar_signal, cell) == sizeof(uint32_t), "behind seq");
 
@@ -129,7 +137,8 @@ void nbnic_mirror_kicked(struct nbnic_port *p)
 	p->mirror->kick = false;
 }
 
-void nbnic_mirror_look(struct nbnic_port *p, uint64_t now)
+/* Pushes what was not taken before, then tells the host that it has all of it. */
+static void push_owed(struct nbnic_port *p)
 {
 	struct nbnic_mirror *m = p->mirror;
 
@@ -142,12 +151,29 @@ void nbnic_mirror_look(struct nbnic_port *p, uint64_t now)
 				return;
 			p->cell[cell].sleeper = false;
 		}
-	nbnic_mirror_delivered(p);
+	if (!push_delivered(p))
+		return;
 	if (m->taken)
 		nbnic_mirror_taken(p);
-	if (now < m->life_at)
+	if (!m->settle || m->taken)
 		return;
-	m->life_at = now + LIFE_NS;
-	(void)mirror_push(p, &p->page->life, sizeof(uint32_t), NO_CELL);
+	p->page->settled = m->settled;
+	m->settle = !mirror_push(p, &p->page->settled, sizeof(uint32_t), NO_CELL);
+}
+
+void nbnic_mirror_settle(struct nbnic_port *p, uint32_t seq)
+{
+	p->mirror->settled = seq;
+	p->mirror->settle = true;
+	push_owed(p);
+}
+
+void nbnic_mirror_look(struct nbnic_port *p, uint64_t now)
+{
+	struct nbnic_mirror *m = p->mirror;
+
+	push_owed(p);
+	if (now >= m->life_at && mirror_push(p, &p->page->life, sizeof(uint32_t), NO_CELL))
+		m->life_at = now + NBNIC_MIRROR_LIFE_NS;
 }
 #endif

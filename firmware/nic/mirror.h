@@ -22,9 +22,14 @@ struct nbnic_mirror {
 	uint32_t recvs_pushed;
 	bool kick;                         /* the host's copy of `kick` is 1 */
 	bool taken;                        /* sends_taken is to be pushed */
+	bool settle;                       /* the number of a request is to be pushed */
+	uint32_t settled;                  /* the number of the last request */
 	uint32_t pushed[NBNIC_GROUPS_MAX]; /* by cell: the last barrier that the host knows */
 	uint64_t due[(NBNIC_GROUPS_MAX + 63) / 64]; /* cells whose completion is to be pushed */
 };
+
+/* Between two signs of life: hosts doubt a NIC that shows none for a second. */
+#define NBNIC_MIRROR_LIFE_NS UINT64_C(200000000)
 
 /* True if the host has its own copy of the page. */
 #define nbnic_mirrors(p) (NBNIC_REMOTE && (p)->mirror)
@@ -46,6 +51,9 @@ void nbnic_mirror_delivered(struct nbnic_port *p);
  * then. */
 void nbnic_mirror_ask_kick(struct nbnic_port *p);
 void nbnic_mirror_kicked(struct nbnic_port *p);
+
+/* The NIC has done the request `seq` of the host: pushes this number after all else. */
+void nbnic_mirror_settle(struct nbnic_port *p, uint32_t seq);
 
 /* Now and then: the sign of life, and pushes that were not taken. */
 void nbnic_mirror_look(struct nbnic_port *p, uint64_t now);

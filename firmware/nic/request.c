@@ -2,6 +2,7 @@
 /*
  * request.c - clients, and the checks that all their requests share: length, version, op.
  */
+#include "mirror.h"
 #include "request.h"
 
 /* The last op that this NIC knows. */
@@ -136,6 +137,8 @@ uint32_t nbnic_client_request(struct nbnic_client *c, const void *in, size_t len
 		rc = request_dispatch(&r, q->op);
 	}
 	r.reply->status = rc;
+	if (c->port && nbnic_mirrors(c->port) && r.reply->seq)
+		nbnic_request_settle(c, r.reply->seq);
 	return r.reply->length;
 }
 

@@ -31,6 +31,9 @@ void *nbnic_request_reply(struct nbnic_request *r, size_t size);
 /* Runs fn(arg, now) apart from the pass, then frees what groups have released. */
 void nbnic_request_call(struct nbnic_device *d, nbnic_fn *fn, void *arg);
 
+/* The port is that of a remote host: tells it that the request `seq` is done. */
+void nbnic_request_settle(struct nbnic_client *c, uint32_t seq);
+
 /* One for each op. Returns the status of the reply: 0, or what nbnic_request_fail returned. */
 int nbnic_request_port_open(struct nbnic_request *r);
 int nbnic_request_port_attach(struct nbnic_request *r);

@@ -81,7 +81,8 @@ static void run_mirror(void *arg, uint64_t now)
 {
 	const struct mirror_call *call = arg;
 
-	(void)now;
+	/* The host starts its end of the connection meanwhile. */
+	call->mirror->life_at = now + NBNIC_MIRROR_LIFE_NS;
 	call->port->mirror = call->mirror;
 }
 
@@ -100,6 +101,24 @@ const char *nbnic_client_mirror(struct nbnic_client *c)
 	__builtin_memset(call.mirror, 0, sizeof(*call.mirror));
 	nbnic_request_call(c->device, run_mirror, &call);
 	return NULL;
+}
+
+struct settle_call {
+	struct nbnic_port *port;
+	uint32_t seq;
+};
+
+static void run_settle(void *arg, uint64_t now)
+{
+	const struct settle_call *call = arg;
+
+	(void)now;
+	nbnic_mirror_settle(call->port, call->seq);
+}
+
+void nbnic_request_settle(struct nbnic_client *c, uint32_t seq)
+{
+	nbnic_request_call(c->device, run_settle, &(struct settle_call){ c->port, seq });
 }
 #endif
 

@@ -56,6 +56,9 @@ static void values_find(struct nbar_group *g, uint32_t value_max, uint32_t index
 	g->values = g->port->results ? g->port->results->value[index] : g->port->page->value[index];
 	g->values_index = index;
 	g->value_max = value_max;
+	/* In its own copy, the NIC has done the same. */
+	for (uint32_t i = 0; g->port->link.remote && i < NBAR_VALUES_AHEAD; i++)
+		g->values[i].value = (struct nbar_value){ .op = NBAR_VALUE_RESULT };
 }
 
 /* Reads the NIC's reply about the new group. */
@@ -151,6 +154,8 @@ static int open_group(struct nbar_port *port, const struct nbar_group_attr *attr
 									 ? attr->size
 									 : NBAR_PEERS_MAX) };
 	err = nblib_link_call(&port->link, &call);
+	if (err == 0 && port->link.remote)
+		err = nblib_remote_await(port, call.seq);
 	if (err == 0)
 		err = take_reply(g, &reply, call.nrest);
 	if (err) {

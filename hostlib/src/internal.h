@@ -147,8 +147,12 @@ void nblib_remote_rang(const struct nbar_group *g, uint32_t posted, bool sleeps)
 /* Pushes n bytes that this host has written into the page. */
 void nblib_remote_push(struct nbar_port *port, const void *at, size_t n);
 
-/* Waits until all pushes have arrived, or the connection is lost. */
-void nblib_remote_settle(const struct nblib_link *l);
+/* Waits until this host's copy of the page has all that the NIC wrote before its reply to request
+ * `seq`. 0, or the link is lost. */
+int nblib_remote_await(struct nbar_port *port, uint32_t seq);
+
+/* Waits until all pushes have arrived, or the link is lost. */
+void nblib_remote_settle(struct nblib_link *l);
 
 /* --- open.c: ports ------------------------------------------------------------------------- */
 

@@ -42,6 +42,13 @@ static inline bool order_kick_take(uint32_t *kick)
 	       __atomic_exchange_n(kick, 0, __ATOMIC_RELAXED) != 0;
 }
 
+/* True if a remote NIC has pushed all that it wrote before its reply to request `seq`. Acquire:
+ * what arrived before is seen; the NIC's pushes arrive in order. */
+static inline bool order_settled(const uint32_t *settled, uint32_t seq)
+{
+	return (int32_t)(__atomic_load_n(settled, __ATOMIC_ACQUIRE) - seq) >= 0;
+}
+
 /* Reads a completion word. Acquire, pairs with the release in nbnic_page_complete; for a team
  * without a group, with the release in order_team_signal. A thread that sees the barrier complete
  * also sees what the members wrote before the barrier. */

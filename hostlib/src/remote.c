@@ -17,10 +17,15 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "internal.h"
 #include "order.h"
+
+#define WAITS_A_LOOK 256u /* waits between two looks whether the link is lost */
+#define WAITS_AWAKE 1024u
+#define WAIT_NS 20000L
 
 static int remote_load(const char *name, const struct nbar_rdma_ops **out)
 {
@@ -109,18 +114,36 @@ int nblib_remote_page(struct nbar_port *port)
 		nblib_fail(err, "NIC %s: the RDMA device refuses a connection to it: %s", l->nic,
 			   strerror(-err));
 	port->has_start = err == 0;
-	if (err)
+	if (err) {
+		/* The device may write into the page until its connection is closed. */
+		nblib_remote_close(l);
 		munmap(port->page, sizeof(*port->page));
+	}
 	return err;
 }
 
-/* While the queue is full, waits until the device has sent some, or finds the NIC dead. */
+/* Waits a little for the device, or for the NIC. False: the link is lost. A dead NIC ends the
+ * connection, and with it the link, within the limits of host.c in wire/rdma. */
+static bool wait_now(struct nblib_link *l, uint32_t *n)
+{
+	if (++*n % WAITS_A_LOOK == 0 && nblib_link_look(l))
+		return false;
+	if (*n < WAITS_AWAKE)
+		sched_yield();
+	else
+		nanosleep(&(struct timespec){ .tv_nsec = WAIT_NS }, NULL);
+	return true;
+}
+
+/* While the queue is full, waits until the device has sent some. */
 static void push_now(struct nblib_link *l, const void *at, size_t n, uint32_t cell)
 {
+	uint32_t nwait = 0;
 	int rc;
 
-	while ((rc = l->rdma->push(l->page, at, n, cell)) == -EAGAIN)
-		sched_yield();
+	do
+		rc = l->rdma->push(l->page, at, n, cell);
+	while (rc == -EAGAIN && wait_now(l, &nwait));
 	if (rc < 0)
 		shutdown(l->sock, SHUT_RDWR);
 }
@@ -136,8 +159,10 @@ void nblib_remote_rang(const struct nbar_group *g, uint32_t posted, bool sleeps)
 	if (g->values && !sleeps) {
 		const struct nbar_value *v = nblib_value_place(g, posted);
 
-		push_now(l, v, offsetof(struct nbar_value, of) + nblib_value_length(v),
-			 NBAR_RDMA_NO_CELL);
+		/* Else the barrier carries none. */
+		if (v->epoch == posted && !(v->op & NBAR_VALUE_RESULT))
+			push_now(l, v, offsetof(struct nbar_value, of) + nblib_value_length(v),
+				 NBAR_RDMA_NO_CELL);
 	}
 	push_now(l, g->doorbell, sizeof(*g->doorbell), kick ? g->cell : NBAR_RDMA_NO_CELL);
 }
@@ -148,8 +173,20 @@ void nblib_remote_push(struct nbar_port *port, const void *at, size_t n)
 		push_now(&port->link, at, n, NBAR_RDMA_NO_CELL);
 }
 
-void nblib_remote_settle(const struct nblib_link *l)
+void nblib_remote_settle(struct nblib_link *l)
 {
-	while (l->rdma->arrived(l->page) == 0)
-		sched_yield();
+	uint32_t nwait = 0;
+
+	while (l->rdma->arrived(l->page) == 0 && wait_now(l, &nwait))
+		;
+}
+
+int nblib_remote_await(struct nbar_port *port, uint32_t seq)
+{
+	uint32_t nwait = 0;
+
+	while (!order_settled(&port->page->settled, seq))
+		if (!wait_now(&port->link, &nwait))
+			return nblib_link_lost(&port->link);
+	return 0;
 }

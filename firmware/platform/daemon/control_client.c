@@ -258,8 +258,6 @@ bool control_client_read(struct control_client *c, struct control_room *room)
 		c->busy = false;
 		if (c->user)
 			control_turn_give(k);
-		if (c->remote)
-			control_remote_settle(c);
 		good = client_answer(c, room, fd, nfd);
 		while (nfd > 0)
 			close(fd[--nfd]);

@@ -188,11 +188,10 @@ void control_client_move(struct control_client *c, struct control_nic *at);
 
 /* control_remote.c: takes a remote host. Reads its next message; the result is that of recv, with
  * EAGAIN while the message is not whole. Answers what only remote hosts request, and refuses what
- * they may not (true). Waits until what the NIC has written is at the host. */
+ * they may not (true). */
 void control_remote_arrival(struct control *k);
 ssize_t control_remote_receive(struct control_client *c, struct control_room *room);
 bool control_remote_request(struct control_client *c, struct control_room *room);
-void control_remote_settle(struct control_client *c);
 void control_remote_free(struct control_client *c);
 
 /* control_listen.c: takes a new client of a user, or refuses it. */

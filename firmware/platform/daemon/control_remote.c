@@ -22,8 +22,6 @@
 
 #define REMOTE_UID 0xfffffffeu /* the user of all remote hosts: no process has it */
 #define SILENCE_S 8            /* a host counts as dead after this time without an answer */
-#define SETTLE_NS 50000L       /* between two looks whether pushes have arrived */
-#define SETTLES_MAX 200000u    /* longer than the device tries: then the connection is lost */
 
 struct control_remote {
 	bool named;                         /* the host has named the NIC */
@@ -228,19 +226,4 @@ bool control_remote_request(struct control_client *c, struct control_room *room)
 	else
 		return false;
 	return true;
-}
-
-void control_remote_settle(struct control_client *c)
-{
-	struct control *k = c->at->control;
-	bool done = false;
-
-	for (uint32_t i = 0; i < SETTLES_MAX && !done; i++) {
-		if (i > 0)
-			nanosleep(&(struct timespec){ .tv_nsec = SETTLE_NS }, NULL);
-		control_turn_take(k);
-		done = c->dropped || k->over || !c->client.port ||
-		       remote_settled(c->at->nic, c->client.port->number);
-		control_turn_give(k);
-	}
 }

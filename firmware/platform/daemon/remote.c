@@ -131,29 +131,6 @@ void remote_leave(struct nicd_nic *n, uint32_t port)
 	free(p);
 }
 
-struct settled_call {
-	const struct remote_port *p;
-	bool settled;
-};
-
-/* Polling thread: it alone uses the connection, so no push ever waits for a lock. */
-static void run_settled(void *arg, uint64_t now)
-{
-	struct settled_call *call = arg;
-
-	(void)now;
-	call->settled = call->p->nic->nicd->remote->ops->arrived(call->p->link) != 0;
-}
-
-bool remote_settled(const struct nicd_nic *n, uint32_t port)
-{
-	struct settled_call call = { .p = n->remote[port], .settled = true };
-
-	if (call.p)
-		mailbox_call(&n->nicd->mailbox, run_settled, &call);
-	return call.settled;
-}
-
 bool remote_push(void *ctx, uint32_t port, const void *at, size_t n, uint32_t cell)
 {
 	const struct nicd_nic *nic = ctx;

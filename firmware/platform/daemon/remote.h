@@ -39,9 +39,6 @@ int remote_join(struct nicd_nic *n, uint32_t port, int sock, const struct nbar_r
 		struct nbar_rdma_end *mine, char text[REMOTE_TEXT]);
 void remote_leave(struct nicd_nic *n, uint32_t port);
 
-/* False: some pushes of the port are still on their way. */
-bool remote_settled(const struct nicd_nic *n, uint32_t port);
-
 /* Pass: the function push of the platform. */
 bool remote_push(void *ctx, uint32_t port, const void *at, size_t n, uint32_t cell);
 

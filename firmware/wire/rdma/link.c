@@ -156,14 +156,16 @@ static int post_write(struct nbar_rdma_link *l, struct ibv_send_wr *wr, bool rep
 {
 	struct ibv_send_wr *bad;
 
-	if (l->posted - l->done > RDMA_WRITES - RDMA_WRITES_SIGNALLED)
+	report |= (l->posted + 1) % RDMA_WRITES_SIGNALLED == 0;
+	/* The sign of life comes here, too: so a connection that fails is found. */
+	if (report || l->posted - l->done == RDMA_WRITES)
 		take_completions(l);
 	if (!l->running || l->broken)
 		return -ENOTCONN;
 	if (l->posted - l->done == RDMA_WRITES)
 		return -EAGAIN;
 	wr->wr_id = l->posted + 1;
-	if (report || wr->wr_id % RDMA_WRITES_SIGNALLED == 0) {
+	if (report) {
 		wr->send_flags |= IBV_SEND_SIGNALED;
 		l->asked = wr->wr_id;
 	}

@@ -144,8 +144,11 @@ static void test_no_room(void **state)
 			complete(e);
 		}
 		nbnic_page_live(&port);
+		copy.settled = 0;
+		nbnic_mirror_settle(&port, 77);
 		for (uint32_t i = 0; i < 12; i++)
 			nbnic_mirror_look(&port, trace.now);
+		assert_int_equal(copy.settled, 77);
 		assert_true(copy.completion[CELL].word == 5);
 		assert_int_equal(results_late, 0);
 		assert_int_equal(woken, 1);
@@ -166,6 +169,14 @@ static void test_hostile(void **state)
 	memset(page.value, 0xff, sizeof(page.value));
 	nbnic_page_wake(&port, &trace.nic, CELL);
 	assert_true(pushes <= NBAR_VALUES_AHEAD + 2);
+	/* A value of 65,535 elements would end outside the page. */
+	memset(page.value, 0, sizeof(page.value));
+	for (uint32_t i = 0; i < NBAR_VALUES_AHEAD; i++)
+		page.value[NBAR_VALUE_GROUPS - 1][i].value = (struct nbar_value){
+			.op = NBAR_SUM, .type = NBAR_UINT64, .count = UINT16_MAX
+		};
+	port.cell[CELL].values = NBAR_VALUE_GROUPS;
+	nbnic_page_wake(&port, &trace.nic, CELL);
 	trace_end();
 }
 
@@ -190,6 +201,33 @@ static void test_rings(void **state)
 	nbnic_mirror_look(&port, trace.now);
 	assert_int_equal(copy.sends_taken, 1);
 	trace_end();
+}
+
+/* A host that knows of its request sees the cell as it has begun, the messages of an old group, and
+ * what the NIC has taken, whichever push is refused before. */
+static void test_settled(void **state)
+{
+	const uint32_t word[NBAR_SIGNAL_WORDS] = { 1 };
+
+	for (uint32_t n = 0; n < 16; n++) {
+		begin();
+		copy.completion[CELL].word = 0x123; /* of an old group */
+		copy.settled = copy.recv[0].seq = copy.sends_taken = 0;
+		refused = n;
+		assert_true(nbnic_page_deliver(&port, CELL, 1, word));
+		page.send[0] = (struct nbar_signal){ .seq = 1, .cell = CELL + 1 };
+		page.send[1].seq = 0;
+		assert_int_equal(nbnic_page_signals(&port, &trace.nic, 8), 1);
+		nbnic_mirror_cell(&port, CELL);
+		nbnic_mirror_settle(&port, 5);
+		for (uint32_t i = 0; i < 20 && copy.settled != 5; i++)
+			nbnic_mirror_look(&port, trace.now);
+		assert_int_equal(copy.settled, 5);
+		assert_true(copy.completion[CELL].word == page.completion[CELL].word);
+		assert_int_equal(copy.recv[0].seq, 1);
+		assert_int_equal(copy.sends_taken, 1);
+		trace_end();
+	}
 }
 
 static void test_stragglers(void **state)
@@ -234,5 +272,5 @@ static void test_life(void **state)
 }
 
 UNIT_MAIN(NULL, NULL, UNIT(test_one_push_a_completion), UNIT(test_wakes), UNIT(test_failures),
-	  UNIT(test_no_room), UNIT(test_hostile), UNIT(test_rings), UNIT(test_stragglers),
-	  UNIT(test_kicks), UNIT(test_life))
+	  UNIT(test_no_room), UNIT(test_hostile), UNIT(test_rings), UNIT(test_settled),
+	  UNIT(test_stragglers), UNIT(test_kicks), UNIT(test_life))

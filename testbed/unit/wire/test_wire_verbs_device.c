@@ -508,7 +508,7 @@ static void connects(const char *options, bool reliable, bool copies)
 	assert_true(fake.nchange == 3 && l->state == VERBS_CONNECTION_OPEN);
 	assert_true(a[1].qp_state == IBV_QPS_RTR && a[1].path_mtu == IBV_MTU_1024 &&
 		    a[1].dest_qp_num == 88 && a[1].rq_psn == 99 && a[1].max_dest_rd_atomic == 1 &&
-		    a[1].min_rnr_timer == 12);
+		    a[1].min_rnr_timer == 24);
 	assert_true(a[1].ah_attr.is_global == 1 && a[1].ah_attr.grh.sgid_index == 5 &&
 		    a[1].ah_attr.grh.hop_limit == 64 && a[1].ah_attr.dlid == 0x1234 &&
 		    a[1].ah_attr.sl == 4 && a[1].ah_attr.port_num == 2);
@@ -518,7 +518,7 @@ static void connects(const char *options, bool reliable, bool copies)
 				 IBV_QP_RQ_PSN |
 				 (reliable ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : 0));
 	assert_true(a[2].qp_state == IBV_QPS_RTS && a[2].timeout == 14 && a[2].retry_cnt == 7 &&
-		    a[2].rnr_retry == 7 && a[2].sq_psn == l->mine.psn && a[2].max_rd_atomic == 1);
+		    a[2].rnr_retry == 6 && a[2].sq_psn == l->mine.psn && a[2].max_rd_atomic == 1);
 	assert_int_equal(fake.mask[2],
 			 IBV_QP_STATE | IBV_QP_SQ_PSN |
 				 (reliable ? IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
