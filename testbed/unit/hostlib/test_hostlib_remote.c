@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_hostlib_remote.c - the port of a remote NIC: what is pushed, in which order, and what
+ * happens while the NIC, or the device, is slow or gone. This file replaces libnbar-rdma.so; the
+ * test has the NIC's copy of the page, and its end of the control socket.
+ *
+ * Linked with --wrap for the calls that it replaces.
+ */
+#include <dlfcn.h>
+#include <linux/futex.h>
+#include <stdarg.h>
+#include <sys/syscall.h>
+
+#include "nic_end.h"
+#include "nbar_extra.h"
+#include "order.h"
+
+#define NIC "rdma:192.0.2.1:7100/n0"
+#define CELL 3u
+
+static struct nbar_page copy; /* of the NIC */
+static struct nbar_page *host;
+static struct nbar_port *remote;
+static struct nbar_group *g;
+static struct {
+	bool missing;             /* the library */
+	int connect, join, start; /* errors */
+	int push;                 /* error of one push */
+	uint32_t full, unsettled; /* so many pushes are not taken, or not arrived */
+	uint32_t pushes, kicks, closed, forked, waits, naps;
+	uint32_t settled_after; /* so many waits, the NIC's word arrives; 0: never */
+	uint32_t settled;       /* this word */
+	bool gone_after;        /* 300 waits: the connection ends */
+	size_t at, n;           /* of the last push */
+	const void *futex;
+	void (*wake)(void *arg, uint32_t cell);
+} fake;
+
+static int fake_connect(const char *address, const char *nic,
+			void (*wake)(void *arg, uint32_t cell), struct nbar_rdma **out, int *sock,
+			char text[NBAR_RDMA_TEXT])
+{
+	assert_string_equal(address, "192.0.2.1:7100");
+	assert_string_equal(nic, "n0");
+	snprintf(text, NBAR_RDMA_TEXT, "the text of the library");
+	if (fake.connect)
+		return -fake.connect;
+	fake.wake = wake;
+	*out = (struct nbar_rdma *)&fake;
+	*sock = port.link.sock;
+	return 0;
+}
+
+static void fake_close(struct nbar_rdma *d)
+{
+	fake.closed++;
+}
+
+static void fake_forked(const struct nbar_rdma *d)
+{
+	fake.forked++;
+}
+
+static int fake_join(struct nbar_rdma *d, struct nbar_page *of, void *arg,
+		     struct nbar_rdma_link **out, struct nbar_rdma_end *mine,
+		     char text[NBAR_RDMA_TEXT])
+{
+	assert_ptr_equal(arg, of);
+	host = of;
+	*out = (struct nbar_rdma_link *)&copy;
+	*mine = (struct nbar_rdma_end){ .qpn = 5 };
+	snprintf(text, NBAR_RDMA_TEXT, "the text of join");
+	return -fake.join;
+}
+
+static int fake_start(struct nbar_rdma_link *l, const struct nbar_rdma_end *its)
+{
+	return -fake.start;
+}
+
+static int fake_push(struct nbar_rdma_link *l, const void *at, size_t n, uint32_t cell)
+{
+	fake.at = (size_t)((const char *)at - (const char *)host);
+	fake.n = n;
+	assert_ptr_equal(l, &copy);
+	assert_true(fake.at < sizeof(copy) && n <= sizeof(copy) - fake.at);
+	if (fake.full > 0) {
+		fake.full--;
+		return -EAGAIN;
+	}
+	if (fake.push)
+		return -fake.push;
+	memcpy((char *)&copy + fake.at, at, n);
+	fake.pushes++;
+	fake.kicks += cell != NBAR_RDMA_NO_CELL;
+	return 0;
+}
+
+static int fake_arrived(struct nbar_rdma_link *l)
+{
+	if (fake.unsettled == 0)
+		return 1;
+	fake.unsettled--;
+	return 0;
+}
+
+static struct nbar_rdma_ops ops = {
+	.version = NBAR_RDMA_VERSION,
+	.connect = fake_connect,
+	.close = fake_close,
+	.forked = fake_forked,
+	.join = fake_join,
+	.start = fake_start,
+	.push = fake_push,
+	.arrived = fake_arrived,
+};
+
+void *__wrap_dlopen(const char *file, int flags)
+{
+	if (getenv("NBAR_RDMA") && *getenv("NBAR_RDMA"))
+		assert_string_equal(file, getenv("NBAR_RDMA"));
+	else
+		assert_string_equal(file, NBAR_RDMA_LIBRARY);
+	return fake.missing ? NULL : &ops;
+}
+
+char *__wrap_dlerror(void)
+{
+	return "no such file";
+}
+
+void *__wrap_dlsym(void *library, const char *symbol)
+{
+	assert_string_equal(symbol, NBAR_RDMA_SYMBOL);
+	return ops.version ? library : NULL;
+}
+
+static void waited(void)
+{
+	fake.waits++;
+	if (fake.waits == fake.settled_after)
+		host->settled = fake.settled;
+	if (fake.gone_after && fake.waits == 300 && nic_end >= 0) {
+		close(nic_end);
+		nic_end = -1;
+	}
+}
+
+int __wrap_sched_yield(void)
+{
+	waited();
+	return 0;
+}
+
+int __wrap_nanosleep(const struct timespec *t, struct timespec *left)
+{
+	fake.naps++;
+	waited();
+	return 0;
+}
+
+long __wrap_syscall(long number, ...)
+{
+	va_list rest;
+
+	va_start(rest, number);
+	fake.futex = va_arg(rest, const void *);
+	assert_int_equal(va_arg(rest, int), FUTEX_WAKE);
+	va_end(rest);
+	return 0;
+}
+
+static int begin(void **state)
+{
+	unsetenv("NBAR_RDMA");
+	ops.version = NBAR_RDMA_VERSION;
+	memset(&fake, 0, sizeof(fake));
+	memset(&copy, 0, sizeof(copy));
+	set_up(state);
+	remote = NULL;
+	return 0;
+}
+
+/* libnbar closes its end of the control socket. */
+static int end(void **state)
+{
+	if (remote)
+		nbar_close(remote);
+	else
+		close(port.link.sock);
+	if (nic_end >= 0)
+		close(nic_end);
+	return 0;
+}
+
+static int open_port(void)
+{
+	answer_by(NBAR_OP_PORT_OPEN, 1,
+		  sizeof(struct nbar_reply) + sizeof(struct nbar_rep_port_open), NULL, 0);
+	answer_by(NBAR_OP_PORT_JOIN, 2, sizeof(struct nbar_reply) + sizeof(struct nbar_rdma_end),
+		  NULL, 0);
+	return nbar_open(NIC, &remote);
+}
+
+static int ask_group(void)
+{
+	const struct nbar_group_attr attr = {
+		.rank = 0, .size = 1, .value_max = 64, .struct_size = sizeof(attr)
+	};
+	struct nbar_endpoint endpoint;
+
+	answer(NBAR_OP_GROUP_OPEN, 3, 0, CELL);
+	return nbar_group_open(remote, &attr, &g, &endpoint);
+}
+
+static int begin_group(void **state)
+{
+	const struct nbar_endpoint none = { { 0 } };
+
+	begin(state);
+	assert_int_equal(open_port(), 0);
+	heard(NBAR_OP_PORT_OPEN, 1);
+	heard(NBAR_OP_PORT_JOIN, 2);
+	host->settled = 3;
+	assert_int_equal(ask_group(), 0);
+	heard(NBAR_OP_GROUP_OPEN, 3);
+	answer_by(NBAR_OP_GROUP_CONNECT, 4,
+		  sizeof(struct nbar_reply) + sizeof(struct nbar_rep_group_connect), NULL, 0);
+	assert_int_equal(nbar_group_connect(g, &none), 0);
+	heard(NBAR_OP_GROUP_CONNECT, 4);
+	fake.pushes = fake.waits = 0;
+	return 0;
+}
+
+static int end_group(void **state)
+{
+	answer(NBAR_OP_GROUP_CLOSE, 5, 0, 0);
+	return end(state);
+}
+
+static void says(int err, int expected, const char *text)
+{
+	assert_int_equal(err, -expected);
+	require(strstr(nbar_error(), text) != NULL, "\"%s\" lacks \"%s\"", nbar_error(), text);
+}
+
+static void names(void **state)
+{
+	static const char *const bad[] = { "rdma:192.0.2.1:7100", "rdma:192.0.2.1:7100/",
+					   "rdma:192.0.2.1:7100/:3" };
+	char longer[400] = "rdma:";
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		says(nbar_open(bad[i], &remote), EINVAL, "not the name of a remote NIC");
+	memset(longer + 5, '1', 200);
+	strcpy(longer + 205, "/n0");
+	says(nbar_open(longer, &remote), EINVAL, "not the name of a remote NIC");
+	memset(longer + 5, 0, sizeof(longer) - 5);
+	strcpy(longer + 5, "192.0.2.1:7100/");
+	memset(longer + 20, 'n', NBAR_NAME_MAX);
+	says(nbar_open(longer, &remote), EINVAL, "not the name of a remote NIC");
+	says(nbar_open(NIC ":x", &remote), EINVAL, "port");
+}
+
+static void what_fails_at_open(void **state)
+{
+	fake.missing = true;
+	says(nbar_open(NIC, &remote), ELIBACC, "no such file");
+	setenv("NBAR_RDMA", "/x.so", 1);
+	says(nbar_open(NIC, &remote), ELIBACC, "NBAR_RDMA");
+	setenv("NBAR_RDMA", "", 1);
+	fake.missing = false;
+	ops.version = NBAR_RDMA_VERSION + 1;
+	says(nbar_open(NIC, &remote), ELIBBAD, "of this version");
+	ops.version = 0;
+	says(nbar_open(NIC, &remote), ELIBBAD, "of this version");
+	ops.version = NBAR_RDMA_VERSION;
+	fake.connect = ECONNREFUSED;
+	says(nbar_open(NIC, &remote), ECONNREFUSED, "the text of the library");
+	assert_int_equal(fake.closed, 0);
+}
+
+static void no_page(void **state)
+{
+	fake.join = ENODEV;
+	says(open_port(), ENODEV, "the text of join");
+	assert_int_equal(fake.closed, 1);
+	port.link.sock = dup(nic_end);
+}
+
+static void join_is_refused(void **state)
+{
+	answer_by(NBAR_OP_PORT_OPEN, 1,
+		  sizeof(struct nbar_reply) + sizeof(struct nbar_rep_port_open), NULL, 0);
+	answer(NBAR_OP_PORT_JOIN, 2, -NBAR_EIO, 0);
+	says(nbar_open(NIC, &remote), EIO, "why");
+	assert_int_equal(fake.closed, 1);
+	port.link.sock = dup(nic_end);
+}
+
+static void no_connection(void **state)
+{
+	fake.start = EINVAL;
+	says(open_port(), EINVAL, "refuses a connection");
+	assert_int_equal(fake.closed, 1);
+	port.link.sock = dup(nic_end);
+}
+
+static void a_post_is_one_push(void **state)
+{
+	uint32_t ticket;
+
+	for (uint32_t n = 1; n <= 3; n++) {
+		assert_int_equal(nbar_post(g, &ticket), 0);
+		assert_int_equal(copy.doorbell[CELL].posted, n);
+		assert_int_equal(fake.pushes, n);
+		host->completion[CELL].word = n;
+		assert_int_equal(nbar_test(g, ticket), 1);
+	}
+	assert_int_equal(fake.kicks, 0);
+	host->kick = 1; /* the NIC sleeps: one post wakes it */
+	nbar_post(g, &ticket);
+	nbar_post(g, &ticket);
+	assert_int_equal(fake.kicks, 1);
+	assert_int_equal(host->kick, 0);
+	heard_nothing();
+	host->kick = 1;
+	nblib_start(g, 5, true); /* a request for a wake */
+	assert_int_equal(fake.kicks, 1);
+	assert_int_equal(fake.pushes, 6);
+	host->completion[CELL].word = 5;
+}
+
+static void values_come_before_the_post(void **state)
+{
+	struct nbar_value v = { .op = NBAR_SUM, .type = NBAR_DOUBLE, .count = 8 };
+	uint32_t ticket;
+
+	v.of.f64[7] = 7;
+	/* The places have no value of an old group. */
+	for (uint32_t i = 0; i < NBAR_VALUES_AHEAD; i++)
+		assert_int_equal(host->value[0][i].value.op, NBAR_VALUE_RESULT);
+	assert_int_equal(nbar_post_value(g, &v, &ticket), 0);
+	assert_int_equal(fake.pushes, 2);
+	assert_true(copy.value[0][1].value.of.f64[7] == 7);
+	host->value[0][1].value.op |= NBAR_VALUE_RESULT;
+	host->completion[CELL].word = 1;
+	assert_int_equal(nbar_post(g, &ticket), 0); /* without a value */
+	assert_int_equal(fake.pushes, 3);
+	host->completion[CELL].word = 8; /* the place of barrier 9 has the result of barrier 1 */
+	g->posted = 8;
+	assert_int_equal(nbar_post(g, &ticket), 0);
+	assert_int_equal(fake.pushes, 4);
+	host->value[0][2].value = (struct nbar_value){ .op = NBAR_VALUE_RESULT, .epoch = 10 };
+	host->completion[CELL].word = 9;
+	assert_int_equal(nbar_post(g, &ticket), 0);
+	assert_int_equal(fake.pushes, 5);
+	host->completion[CELL].word = 10;
+}
+
+/* A post waits until the device has room. */
+static void a_full_queue(void **state)
+{
+	fake.full = 3000;
+	assert_int_equal(nbar_post(g, NULL), 0);
+	assert_int_equal(copy.doorbell[CELL].posted, 1);
+	assert_true(fake.waits == 3000 && fake.naps > 1000 && fake.naps < 3000);
+	host->completion[CELL].word = 1;
+}
+
+static void a_connection_breaks(void **state)
+{
+	fake.push = ENOTCONN;
+	assert_int_equal(nbar_post(g, NULL), 0);
+	assert_true(nblib_link_look(&remote->link));
+	fake.pushes = 0;
+	fake.push = 0;
+	nblib_start(g, 2, false);
+	nblib_remote_push(remote, host->send, 4);
+	assert_int_equal(fake.pushes, 0);
+}
+
+/* The device takes no more: the end of the control connection ends the wait. */
+static void a_full_queue_of_a_dead_nic(void **state)
+{
+	fake.full = UINT32_MAX;
+	fake.gone_after = true;
+	nbar_post(g, NULL);
+	assert_true(fake.waits >= 300 && fake.waits < 600);
+	fake.unsettled = UINT32_MAX;
+	nblib_remote_settle(&remote->link);
+}
+
+static void a_group_closes_when_all_has_arrived(void **state)
+{
+	fake.unsettled = 10;
+	answer(NBAR_OP_GROUP_CLOSE, 5, 0, 0);
+	nbar_group_close(g);
+	heard(NBAR_OP_GROUP_CLOSE, 5);
+	assert_int_equal(fake.unsettled, 0);
+	assert_int_equal(fake.waits, 10);
+}
+
+/* The reply is here, but the completion word is that of the group before. */
+static void a_group_opens_when_its_cell_has_begun(void **state)
+{
+	assert_int_equal(open_port(), 0);
+	heard(NBAR_OP_PORT_OPEN, 1);
+	heard(NBAR_OP_PORT_JOIN, 2);
+	host->completion[CELL].word = 1;
+	host->doorbell[CELL] = (struct nbar_doorbell){ 1, 1 };
+	host->settled = 2;
+	fake.settled = 3;
+	fake.settled_after = 2000;
+	assert_int_equal(ask_group(), 0);
+	assert_int_equal(fake.waits, 2000);
+	assert_int_equal(host->doorbell[CELL].posted, 0);
+	answer(NBAR_OP_GROUP_CLOSE, 4, 0, 0);
+}
+
+static void the_nic_ends_before_the_cell_begins(void **state)
+{
+	assert_int_equal(open_port(), 0);
+	host->settled = 2;
+	fake.gone_after = true;
+	says(ask_group(), ENETDOWN, "gone");
+}
+
+static void signals(void **state)
+{
+	const struct nbar_group_attr attr = { .rank = 0, .size = 2, .alg = "signal" };
+	const uint32_t word[NBAR_SIGNAL_WORDS] = { 1, 2, 3, 4, 5 };
+	struct nbar_endpoint endpoint[2] = { { { 0 } } };
+	struct nbar_signal_in in;
+	struct nbar_group *s;
+
+	answer(NBAR_OP_GROUP_OPEN, 5, 0, 4);
+	host->settled = 5;
+	assert_int_equal(nbar_group_open(remote, &attr, &s, &endpoint[0]), 0);
+	answer_by(NBAR_OP_GROUP_CONNECT, 6,
+		  sizeof(struct nbar_reply) + sizeof(struct nbar_rep_group_connect), NULL, 0);
+	assert_int_equal(nbar_group_connect(s, endpoint), 0);
+	fake.pushes = 0;
+	assert_int_equal(nbar_signal_send(s, 0, word), 0);
+	assert_int_equal(fake.pushes, 2);
+	assert_int_equal(fake.at, offsetof(struct nbar_page, send)); /* the last: its number */
+	assert_int_equal(fake.n, sizeof(uint32_t));
+	assert_memory_equal(&copy.send[0], &host->send[0], sizeof(copy.send[0]));
+	host->recv[0] = (struct nbar_signal){ .seq = 1, .cell = 4, .peer = 1 };
+	assert_int_equal(nbar_signal_recv(remote, &in), 1);
+	assert_int_equal(nbar_signal_recv(remote, &in), 0);
+	assert_int_equal(copy.recvs_taken, 1);
+	answer(NBAR_OP_GROUP_CLOSE, 7, 0, 0);
+	nbar_group_close(g);
+	answer(NBAR_OP_GROUP_CLOSE, 8, 0, 0);
+}
+
+static void wakes(void **state)
+{
+	fake.wake(host, CELL);
+	assert_ptr_equal(fake.futex, &host->completion[CELL].wake);
+	fake.futex = NULL;
+	fake.wake(host, NBAR_GROUPS_MAX);
+	assert_null(fake.futex);
+	assert_int_equal(nblib_link_pid(&remote->link), 0);
+}
+
+/* In a child of fork(), the library's thread does not run. */
+static void forked(void **state)
+{
+	int sock = dup(remote->link.sock);
+
+	order_down_write(&remote->link.down, NBLIB_FORKED);
+	nbar_close(remote);
+	remote = NULL;
+	port.link.sock = sock;
+	assert_int_equal(fake.forked, 1);
+	assert_int_equal(fake.closed, 0);
+}
+
+#define REMOTE(test) UNIT_IN(test, begin, end)
+#define GROUP(test) UNIT_IN(test, begin_group, end_group)
+UNIT_MAIN(NULL, NULL, REMOTE(names), REMOTE(what_fails_at_open), REMOTE(no_page),
+	  REMOTE(join_is_refused), REMOTE(no_connection), GROUP(a_post_is_one_push),
+	  GROUP(values_come_before_the_post), GROUP(a_full_queue),
+	  UNIT_IN(a_connection_breaks, begin_group, end),
+	  UNIT_IN(a_full_queue_of_a_dead_nic, begin_group, end),
+	  UNIT_IN(a_group_closes_when_all_has_arrived, begin_group, end),
+	  REMOTE(a_group_opens_when_its_cell_has_begun),
+	  REMOTE(the_nic_ends_before_the_cell_begins), UNIT_IN(signals, begin_group, end),
+	  GROUP(wakes), UNIT_IN(forked, begin_group, end))
