@@ -24,14 +24,11 @@ static bool push_results(const struct nbnic_port *p, uint32_t cell, uint32_t fir
 		const struct nbar_value *v =
 			&p->value[p->cell[cell].values - 1][first % NBAR_VALUES_AHEAD].value;
 		struct nbfw_value head = { .op = 0 };
-		uint32_t length;
 
 		__builtin_memcpy(&head, v, 4);
 		head.op &= (uint8_t)~NBAR_VALUE_RESULT;
-		length = nbfw_value_length(&head);
-		if (length > sizeof(v->of)) /* the host has changed it */
-			length = 0;
-		if (!mirror_push(p, v, offsetof(struct nbar_value, of) + length, NO_CELL))
+		if (!mirror_push(p, v, offsetof(struct nbar_value, of) + nbfw_value_length(&head),
+				 NO_CELL))
 			return false;
 	}
 	return true;

@@ -122,6 +122,17 @@ static void on_wake(void *ctx, uint32_t port, uint32_t cell, uint32_t *word)
 {
 }
 
+static bool on_push(void *ctx, uint32_t port, const void *at, size_t n, uint32_t cell)
+{
+	size_t from = (size_t)((const uint8_t *)at - (const uint8_t *)w.client.port->page);
+
+	assert_int_equal(port, w.client.port->number);
+	assert_true(from < sizeof(w.copy) && n <= sizeof(w.copy) - from);
+	memcpy((uint8_t *)&w.copy + from, at, n);
+	w.pushes++;
+	return true;
+}
+
 static const struct nbnic_platform platform = {
 	.alloc = on_alloc,
 	.free = on_free,
@@ -132,6 +143,7 @@ static const struct nbnic_platform platform = {
 	.events_make = on_events_make,
 	.events_drop = on_events_drop,
 	.wake = on_wake,
+	.push = on_push,
 	.trace = on_trace,
 	.look = on_look,
 };

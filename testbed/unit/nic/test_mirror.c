@@ -13,9 +13,10 @@
 static struct nbar_page page, copy; /* of the NIC; of the host */
 static struct nbnic_port port;
 static struct nbnic_mirror mirror;
-static uint32_t pushes, woken, refused; /* refused: so many pushes are not taken */
-static uint64_t word_without_rank;      /* the host saw a failure before its rank */
-static uint32_t results_late;           /* the host saw a completion before its result */
+static uint32_t pushes, woken;
+static uint32_t allowed, refused;  /* after `allowed` more pushes, `refused` are not taken */
+static uint64_t word_without_rank; /* the host saw a failure before its rank */
+static uint32_t results_late;      /* the host saw a completion before its result */
 
 static bool on_push(void *ctx, uint32_t number, const void *at, size_t n, uint32_t cell)
 {
@@ -24,7 +25,9 @@ static bool on_push(void *ctx, uint32_t number, const void *at, size_t n, uint32
 	assert_ptr_equal(ctx, &port);
 	assert_int_equal(number, TRACE_PORT);
 	assert_true(from < sizeof(page) && n > 0 && n <= sizeof(page) - from);
-	if (refused > 0) {
+	if (allowed > 0) {
+		allowed--;
+	} else if (refused > 0) {
 		refused--;
 		return false;
 	}
@@ -55,7 +58,7 @@ static void begin(void)
 				    .mirror = &mirror,
 				    .number = TRACE_PORT };
 	page.sends_taken = page.recvs_taken = 0;
-	refused = 0;
+	allowed = refused = 0;
 	nbnic_page_begin(&port);
 	nbnic_cell_begin(&port, CELL, trace.group);
 	assert_memory_equal(&copy.completion[CELL], &page.completion[CELL],
@@ -176,6 +179,7 @@ static void test_hostile(void **state)
 			.op = NBAR_SUM, .type = NBAR_UINT64, .count = UINT16_MAX
 		};
 	port.cell[CELL].values = NBAR_VALUE_GROUPS;
+	mirror.pushed[CELL] = 0;
 	nbnic_page_wake(&port, &trace.nic, CELL);
 	trace_end();
 }
@@ -209,22 +213,25 @@ static void test_settled(void **state)
 {
 	const uint32_t word[NBAR_SIGNAL_WORDS] = { 1 };
 
-	for (uint32_t n = 0; n < 16; n++) {
+	for (uint32_t n = 0; n < 128; n++) {
 		begin();
 		copy.completion[CELL].word = 0x123; /* of an old group */
 		copy.settled = copy.recv[0].seq = copy.sends_taken = 0;
-		refused = n;
+		allowed = n / 16;
+		refused = n % 16;
 		assert_true(nbnic_page_deliver(&port, CELL, 1, word));
 		page.send[0] = (struct nbar_signal){ .seq = 1, .cell = CELL + 1 };
 		page.send[1].seq = 0;
 		assert_int_equal(nbnic_page_signals(&port, &trace.nic, 8), 1);
 		nbnic_mirror_cell(&port, CELL);
+		assert_true(nbnic_page_deliver(&port, CELL, 1, word));
 		nbnic_mirror_settle(&port, 5);
 		for (uint32_t i = 0; i < 20 && copy.settled != 5; i++)
 			nbnic_mirror_look(&port, trace.now);
 		assert_int_equal(copy.settled, 5);
 		assert_true(copy.completion[CELL].word == page.completion[CELL].word);
 		assert_int_equal(copy.recv[0].seq, 1);
+		assert_int_equal(copy.recv[1].seq, 2);
 		assert_int_equal(copy.sends_taken, 1);
 		trace_end();
 	}

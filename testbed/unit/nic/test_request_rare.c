@@ -3,6 +3,7 @@
  * test_request_rare.c - requests at the limits: a port that ends while its request is under way,
  * plans with the most peers, endpoint addresses in several parts, and the information about groups.
  */
+#include "mirror.h"
 #include "unit/nic/request_world.h"
 
 #define MANY 40u /* endpoint addresses: more than one exclusive call takes */
@@ -361,8 +362,46 @@ static void test_peers_ask(void **state)
 	assert_int_equal(NBAR_WHY_KIND(c->why[0]), NBAR_WHY_HOST_ENDED);
 }
 
+/* A remote host learns that its request is done, and that the NIC lives. */
+static void test_remote_host(void **state)
+{
+	struct nbar_completion *completion;
+
+	assert_non_null(nbnic_client_mirror(&w.client)); /* no port */
+	port_open(&w.client, 3);
+	completion = w.client.port->completion;
+	w.client.port->completion = NULL; /* in a map, as on the wire kernel */
+	assert_non_null(strstr(nbnic_client_mirror(&w.client), "use another wire"));
+	w.client.port->completion = completion;
+	w.allocs = 0;
+	assert_string_equal(nbnic_client_mirror(&w.client),
+			    "no memory for the port of a remote host");
+	w.allocs = UINT32_MAX;
+	assert_null(nbnic_client_mirror(&w.client));
+	assert_non_null(nbnic_client_mirror(&w.client)); /* again */
+	assert_int_equal(w.pushes, 0);
+	w.copy.completion[0].word = 7;
+	group_open("linear", 0, 2);
+	assert_int_equal(w.copy.settled, 0x1234567);
+	assert_true(w.copy.completion[0].word == 0);
+	w.pushes = 0;
+	refuses(&w.client, NBAR_OP_GROUP_CLOSE, NULL, 0, NBAR_EBADMSG, "");
+	assert_int_equal(w.pushes, 1);
+	/* The host has a fifth of a second to start its end of the connection. */
+	nbnic_device_pass(&w.device, w.now);
+	assert_int_equal(w.pushes, 1);
+	w.now += NBNIC_MIRROR_LIFE_NS;
+	nbnic_device_pass(&w.device, w.now);
+	assert_int_equal(w.pushes, 2);
+	assert_int_equal(w.copy.life, w.client.port->page->life);
+	/* Another host, of this machine. */
+	port_open(&w.other, 4);
+	assert_int_equal(w.pushes, 2);
+}
+
 UNIT_MAIN(NULL, NULL, REQUEST_TEST(test_connect_in_parts), REQUEST_TEST(test_port_ends),
 	  REQUEST_TEST(test_most_peers), REQUEST_TEST(test_statistics_with_a_gap),
 	  REQUEST_TEST(test_messages_have_no_barrier), REQUEST_TEST(test_reach),
 	  REQUEST_TEST(test_trace), REQUEST_TEST(test_user_limits), REQUEST_TEST(test_user_memory),
-	  REQUEST_TEST(test_host_of_a_group), REQUEST_TEST(test_peers_ask))
+	  REQUEST_TEST(test_host_of_a_group), REQUEST_TEST(test_peers_ask),
+	  REQUEST_TEST(test_remote_host))
