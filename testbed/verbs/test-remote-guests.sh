@@ -53,6 +53,12 @@ writes() {
 	[ $((after - before)) -ge $((2 * count)) ] && [ $((after - before)) -le $((2 * count + count / 10)) ]
 }
 
+# NICs against hosts, over the same connection.
+ratio() {
+	"$BUILD/nbar" bench --nic $a --nic $b --nodes 2 --where nic,host --alg dissemination:1 -i 100 -x 10 \
+		--launches 3 >"$work/ratio" 2>&1
+}
+
 # under_way COUNT: a barrier is complete beside the first COUNT.
 under_way() {
 	[ "$(count_of "$a" barriers_completed)" -gt "$1" ]
@@ -112,6 +118,8 @@ no_port() {
 
 ok "a daemon in the card that does not sleep" begins --idle yield
 ok "a post is one write, a completion is one write" writes
+ok "barriers by the NICs, and by the hosts" ratio
+sed 's/^/# /' "$work/ratio"
 ok "the daemon ends" ends
 ok "a daemon in the card" begins
 ok "barriers of 2 by each algorithm, spinning" waiting spin algorithms
