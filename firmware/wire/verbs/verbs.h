@@ -4,9 +4,10 @@
  *
  * Each file calls only files above it in this list:
  *
- *   slot.c table.c queue.c   leaves: receive slots, the table of peers, the queue pair of
- * datagrams, route.c                  the connection of a queue pair mode.c device.c          open
- * a port of an RDMA device connect.c                connections to peers: control thread
+ *   slot.c table.c           leaves: receive slots, the table of peers
+ *   queue.c route.c          leaves: the queue pair of datagrams, how a queue pair is connected
+ *   mode.c device.c          open a port of an RDMA device
+ *   connect.c                connections to peers: control thread
  *   connection.c             connections to peers: polling thread
  *   repair.c peer.c          what the control thread does for the device, and for peers
  *   verbs.c                  the wire
