@@ -10,8 +10,12 @@
 #ifndef NBAR_RDMA_H
 #define NBAR_RDMA_H
 
+#include <netinet/in.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
 
 #include "nbar_abi.h"
 
@@ -44,6 +48,7 @@ struct nbar_rdma_ops {
 	int (*join)(struct nbar_rdma *d, struct nbar_page *page, void *arg,
 		    struct nbar_rdma_link **out, struct nbar_rdma_end *mine,
 		    char text[NBAR_RDMA_TEXT]);
+	/* Host: -EADDRNOTAVAIL if *its is not of the machine to which connect has connected. */
 	int (*start)(struct nbar_rdma_link *l, const struct nbar_rdma_end *its);
 	void (*leave)(struct nbar_rdma_link *l);
 
@@ -59,6 +64,38 @@ struct nbar_rdma_ops {
 	int (*descriptor)(const struct nbar_rdma *d);
 	void (*take)(struct nbar_rdma *d, void (*heard)(void *arg));
 };
+
+/* The GID of an IP address. */
+static inline void nbar_rdma_gid(const struct sockaddr *name, uint8_t gid[16])
+{
+	static const uint8_t v4[12] = { [10] = 0xff, [11] = 0xff };
+
+	memset(gid, 0, 16);
+	if (name->sa_family == AF_INET6) {
+		memcpy(gid, &((const struct sockaddr_in6 *)(const void *)name)->sin6_addr, 16);
+	} else if (name->sa_family == AF_INET) {
+		memcpy(gid, v4, sizeof(v4));
+		memcpy(gid + sizeof(v4),
+		       &((const struct sockaddr_in *)(const void *)name)->sin_addr, 4);
+	}
+}
+
+/* Each side connects its queue pair only to the machine with which it talks by TCP: nobody makes it
+ * send to another. True: this GID is that machine's. */
+static inline bool nbar_rdma_gid_is_of(const uint8_t gid[16], int tcp)
+{
+	union {
+		struct sockaddr any;
+		struct sockaddr_in6 in6;
+	} name;
+	socklen_t size = sizeof(name);
+	uint8_t its[16];
+
+	if (getpeername(tcp, &name.any, &size) < 0)
+		return false;
+	nbar_rdma_gid(&name.any, its);
+	return memcmp(its, gid, sizeof(its)) == 0;
+}
 
 #define NBAR_RDMA_LIBRARY "libnbar-rdma.so.0"
 /* The one symbol of the library. */

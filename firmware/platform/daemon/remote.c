@@ -99,6 +99,14 @@ int remote_join(struct nicd_nic *n, uint32_t port, int sock, const struct nbar_r
 	struct remote_port *p = calloc(1, sizeof(*p));
 	int rc = -ENOMEM;
 
+	if (!nbar_rdma_gid_is_of(its->gid, sock)) {
+		snprintf(
+			text, REMOTE_TEXT,
+			"the RDMA device of this host has another address than its TCP connection: "
+			"let no router or NAT change the address");
+		free(p);
+		return -EPERM;
+	}
 	snprintf(text, REMOTE_TEXT, "no memory");
 	if (!p)
 		return rc;
@@ -160,7 +168,11 @@ static void on_kick(void *arg)
 
 void remote_take(struct remote *r)
 {
-	pthread_mutex_lock(&r->lock);
+	/* The lock is held while a connection is ended, which takes the device milliseconds: a pass
+	 * does not wait for that. The descriptor stays readable, so a later pass takes the kicks.
+	 */
+	if (pthread_mutex_trylock(&r->lock) != 0)
+		return;
 	r->ops->take(r->device, on_kick);
 	pthread_mutex_unlock(&r->lock);
 }

@@ -47,19 +47,6 @@ int rdma_name_read(const char *text, union rdma_name *out, char why[NBAR_RDMA_TE
 	return -EINVAL;
 }
 
-/* The GID of an IP address. */
-static void gid_of(const union rdma_name *n, uint8_t gid[16])
-{
-	static const uint8_t v4[12] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
-
-	if (n->any.sa_family == AF_INET6) {
-		memcpy(gid, &n->in6.sin6_addr, 16);
-		return;
-	}
-	memcpy(gid, v4, sizeof(v4));
-	memcpy(gid + sizeof(v4), &n->in.sin_addr, 4);
-}
-
 /* Finds the GID in this device; RoCE v2 only. */
 static bool has_gid(struct nbar_rdma *d, struct ibv_context *c)
 {
@@ -86,7 +73,7 @@ static int device_find(struct nbar_rdma *d, char text[NBAR_RDMA_TEXT])
 	char ip[INET6_ADDRSTRLEN];
 	int err = 0;
 
-	gid_of(&d->name, d->gid);
+	nbar_rdma_gid(&d->name.any, d->gid);
 	for (int i = 0; list && list[i] && !d->context; i++) {
 		struct ibv_context *c = ibv_open_device(list[i]);
 
@@ -118,9 +105,7 @@ int rdma_device_open(struct nbar_rdma *d, char text[NBAR_RDMA_TEXT])
 	rc = device_find(d, text);
 	if (rc < 0)
 		return rc;
-	d->pd = ibv_alloc_pd(d->context);
-	if (d->pd)
-		d->channel = ibv_create_comp_channel(d->context);
+	d->channel = ibv_create_comp_channel(d->context);
 	if (d->channel && fcntl(d->channel->fd, F_SETFL, O_NONBLOCK) == 0)
 		return 0;
 	rc = errno ? -errno : -EIO;
@@ -134,11 +119,8 @@ void rdma_device_close(struct nbar_rdma *d)
 {
 	if (d->channel)
 		ibv_destroy_comp_channel(d->channel);
-	if (d->pd)
-		ibv_dealloc_pd(d->pd);
 	if (d->context)
 		ibv_close_device(d->context);
 	d->channel = NULL;
-	d->pd = NULL;
 	d->context = NULL;
 }

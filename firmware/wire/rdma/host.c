@@ -242,6 +242,13 @@ int rdma_host_join(struct nbar_rdma *d, struct nbar_page *page, void *arg,
 	return 0;
 }
 
+int rdma_host_start(struct nbar_rdma_link *l, const struct nbar_rdma_end *its)
+{
+	if (!nbar_rdma_gid_is_of(its->gid, l->device->host->tcp))
+		return -EADDRNOTAVAIL;
+	return rdma_start(l, its);
+}
+
 /* Connects, and sets d->name to our own address. */
 static int tcp_connect(struct nbar_rdma *d, const char *address, char text[NBAR_RDMA_TEXT])
 {

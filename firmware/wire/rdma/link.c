@@ -46,7 +46,7 @@ static int link_queues_make(struct nbar_rdma_link *l)
 		init.recv_cq = l->recv_cq =
 			ibv_create_cq(d->context, 2 * RDMA_RECVS, l, d->channel, 0);
 	if (l->recv_cq)
-		l->qp = ibv_create_qp(d->pd, &init);
+		l->qp = ibv_create_qp(l->pd, &init);
 	if (!l->qp)
 		return -errno;
 	rc = verbs_route_begin(l->qp, d->port, &l->mine.psn);
@@ -66,8 +66,10 @@ int rdma_join(struct nbar_rdma *d, struct nbar_page *page, void *arg, struct nba
 		l->arg = arg;
 		l->page = (void *)page;
 		pthread_mutex_init(&l->lock, NULL);
-		l->mr = ibv_reg_mr(d->pd, page, sizeof(*page),
-				   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+		l->pd = ibv_alloc_pd(d->context);
+		if (l->pd)
+			l->mr = ibv_reg_mr(l->pd, page, sizeof(*page),
+					   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 		rc = l->mr ? link_queues_make(l) : -errno;
 	}
 	if (rc < 0) {
@@ -132,6 +134,8 @@ void rdma_leave(struct nbar_rdma_link *l)
 		ibv_destroy_cq(l->send_cq);
 	if (l->mr)
 		ibv_dereg_mr(l->mr);
+	if (l->pd)
+		ibv_dealloc_pd(l->pd);
 	pthread_mutex_destroy(&l->lock);
 	free(l);
 }
@@ -177,6 +181,8 @@ static int post_write(struct nbar_rdma_link *l, struct ibv_send_wr *wr, bool rep
 	return 0;
 }
 
+/* RDMA devices write 8 aligned bytes as a whole, which InfiniBand does not promise: a completion
+ * word is such a piece, so its reader sees epoch and status of one barrier. */
 int rdma_push(struct nbar_rdma_link *l, const void *at, size_t n, uint32_t cell)
 {
 	struct ibv_sge sge = { .addr = (uintptr_t)at, .length = (uint32_t)n, .lkey = l->mr->lkey };
@@ -238,7 +244,9 @@ void rdma_heard(struct nbar_rdma *d, void (*heard)(void *arg, uint32_t cell, voi
 		if (ibv_req_notify_cq(cq, 0))
 			continue;
 		for (uint32_t i = 0; i < 2 * RDMA_RECVS && ibv_poll_cq(cq, 1, &wc) > 0; i++) {
-			bool good = wc.status == IBV_WC_SUCCESS && post_recv(l);
+			/* The other side can also send what is no write. */
+			bool good = wc.status == IBV_WC_SUCCESS &&
+				    wc.opcode == IBV_WC_RECV_RDMA_WITH_IMM && post_recv(l);
 
 			if (!good) {
 				pthread_mutex_lock(&l->lock);

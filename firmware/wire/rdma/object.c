@@ -58,6 +58,11 @@ static int on_join(struct nbar_rdma *d, struct nbar_page *page, void *arg,
 		       : rdma_join(d, page, arg, out, mine, text);
 }
 
+static int on_link_start(struct nbar_rdma_link *l, const struct nbar_rdma_end *its)
+{
+	return l->device->host ? rdma_host_start(l, its) : rdma_start(l, its);
+}
+
 static int on_descriptor(const struct nbar_rdma *d)
 {
 	return d->channel->fd;
@@ -83,7 +88,7 @@ __attribute__((visibility("default"))) const struct nbar_rdma_ops nbar_rdma = {
 	.close = on_close,
 	.forked = rdma_host_forked,
 	.join = on_join,
-	.start = rdma_start,
+	.start = on_link_start,
 	.leave = rdma_leave,
 	.push = rdma_push,
 	.arrived = rdma_arrived,

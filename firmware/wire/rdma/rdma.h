@@ -27,7 +27,6 @@ union rdma_name {
 struct nbar_rdma {
 	union rdma_name name; /* of this side; its IP address is the GID */
 	struct ibv_context *context;
-	struct ibv_pd *pd;
 	struct ibv_comp_channel *channel;
 	uint8_t port, gid_index, mtu;
 	uint8_t gid[16];
@@ -38,6 +37,7 @@ struct nbar_rdma_link {
 	struct nbar_rdma *device;
 	void *arg;
 	uint8_t *page;
+	struct ibv_pd *pd; /* of this page alone: no other host can write to it */
 	struct ibv_mr *mr;
 	struct ibv_cq *send_cq, *recv_cq;
 	struct ibv_qp *qp;
@@ -73,6 +73,7 @@ int rdma_connect(const char *address, const char *nic, void (*wake)(void *arg, u
 int rdma_host_join(struct nbar_rdma *d, struct nbar_page *page, void *arg,
 		   struct nbar_rdma_link **out, struct nbar_rdma_end *mine,
 		   char text[NBAR_RDMA_TEXT]);
+int rdma_host_start(struct nbar_rdma_link *l, const struct nbar_rdma_end *its);
 void rdma_host_end(struct nbar_rdma *d);
 void rdma_host_forked(const struct nbar_rdma *d);
 
