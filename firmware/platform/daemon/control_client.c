@@ -68,10 +68,14 @@ void control_client_drop(struct control_client *c)
 
 void control_client_move(struct control_client *c, struct control_nic *at)
 {
-	struct control_client **before = &c->at->client;
+	struct control_client **before;
 	uint32_t pid = c->client.pid, uid = c->client.uid;
 
+	if (at == c->at)
+		return;
+	control_make_room(at);
 	nbnic_client_end(&c->client, NBAR_STATUS_CLOSED);
+	before = &c->at->client;
 	while (*before != c)
 		before = &(*before)->next;
 	*before = c->next;
@@ -97,6 +101,7 @@ void control_client_refuse(struct control_client *c, int status, const char *tex
 		daemon_send(c->fd, c->refusal, c->refusal->length, NULL, 0);
 	close(c->fd);
 	free(c->refusal);
+	control_remote_free(c);
 	free(c);
 }
 
@@ -236,7 +241,7 @@ bool control_client_read(struct control_client *c, struct control_room *room)
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 	ssize_t n =
 		c->remote ? control_remote_receive(c, room) : recvmsg(c->fd, &msg, MSG_DONTWAIT);
-	bool good = n > 0 && !c->refusal, of_user = c->user;
+	bool good = n > 0 && !c->refusal, of_user = c->user, proven = control_remote_is_proven(c);
 	int fd[DAEMON_FDS_MAX];
 	size_t nfd;
 
@@ -244,21 +249,22 @@ bool control_client_read(struct control_client *c, struct control_room *room)
 		return true;
 	/* Whatever it says: a host whose kick finds no room in the socket has said something
 	 * before. */
-	if (n > 0)
+	if (n > 0 && proven)
 		mailbox_ring(&k->nicd->mailbox);
-	if (n > 0 && is_kick(&room->in.head, (size_t)n))
+	if (n > 0 && proven && is_kick(&room->in.head, (size_t)n))
 		return true;
 	if (c->user)
 		control_turn_take(k);
 	good &= !c->dropped && !k->over;
 	if (good) {
-		c->heard_at = ++k->nheard;
+		/* Who has not proven itself does not grow younger. */
+		c->heard_at = proven ? ++k->nheard : c->heard_at;
 		c->busy = true;
 		nfd = client_request(c, room, (size_t)n, msg.msg_flags & MSG_TRUNC, fd);
 		c->busy = false;
 		if (c->user)
 			control_turn_give(k);
-		good = client_answer(c, room, fd, nfd);
+		good = client_answer(c, room, fd, nfd) && !control_remote_is_over(c);
 		while (nfd > 0)
 			close(fd[--nfd]);
 		if (good)
@@ -275,6 +281,16 @@ bool control_client_read(struct control_client *c, struct control_room *room)
 	return false;
 }
 
+/* Whether client c is to be dropped rather than the other, which may be NULL. */
+static bool goes_first(const struct control_client *c, const struct control_client *other)
+{
+	bool proven = control_remote_is_proven(c);
+
+	if (!other || proven != control_remote_is_proven(other))
+		return !other || !proven;
+	return c->heard_at < other->heard_at;
+}
+
 /* Returns the idle client of a user at a NIC: the client that neither has a port nor is attached to
  * one, and whose last request is the oldest. NULL: there is none. At an in-process NIC u is NULL,
  * and the clients of its own process do not count. */
@@ -285,7 +301,7 @@ static struct control_client *idle_at_nic(const struct control_nic *at,
 
 	for (struct control_client *c = at->client; c; c = c->next)
 		if (!c->client.port && !c->client.owner && !c->busy && c->user == u &&
-		    (u || c->by_socket_id) && (!oldest || c->heard_at < oldest->heard_at))
+		    (u || c->by_socket_id) && goes_first(c, oldest))
 			oldest = c;
 	return oldest;
 }
@@ -301,7 +317,7 @@ static struct control_client *idle_of(const struct control *k, const struct cont
 	for (uint32_t i = 0; i < k->nnic; i++) {
 		struct control_client *c = idle_at_nic(&k->nic[i], u);
 
-		if (c && (!oldest || c->heard_at < oldest->heard_at))
+		if (c && goes_first(c, oldest))
 			oldest = c;
 	}
 	return oldest;
@@ -321,12 +337,15 @@ bool control_drop_idle(const struct control *k, const struct control_nic *at)
 	struct control_client *victim = k->in_process ? idle_of(k, at, NULL) : NULL;
 
 	for (const struct control_user *u = k->user; u; u = u->next) {
+		bool rich = !victim || u->nfd > victim->user->nfd;
 		struct control_client *c = NULL;
 
-		if (!victim || u->nfd > victim->user->nfd)
+		if (rich || u->uid == CONTROL_UID_REMOTE)
 			c = idle_of(k, at, u);
-		if (c)
+		if (c && (rich || !control_remote_is_proven(c)))
 			victim = c;
+		if (c && !control_remote_is_proven(c))
+			break;
 	}
 	if (victim)
 		control_client_drop(victim);

@@ -21,6 +21,8 @@
  * statistics always finds room. */
 #define CONTROL_CLIENTS_MAX (2 * NBAR_PORTS_MAX + NBAR_ATTACHED_MAX)
 
+#define CONTROL_UID_REMOTE 0xfffffffeu /* the user of all remote hosts: no process has it */
+
 enum control_source {
 	CONTROL_STOP,
 	CONTROL_LISTENER,
@@ -154,9 +156,9 @@ uint32_t control_user_fds_left(const struct control_user *u);
 /* control_client.c, above it. */
 
 /* Drop the idle client of a user: it neither has a port nor is attached to one, and its last
- * request is the oldest. The first function does so for the given user. The second selects the user
- * with the most descriptors among those with an idle client at this NIC (NULL: at any NIC). False:
- * no client is idle. */
+ * request is the oldest. Remote hosts that have not proven themselves go first. The first function
+ * does so for the given user. The second selects the user with the most descriptors among those
+ * with an idle client at this NIC (NULL: at any NIC). False: no client is idle. */
 bool control_user_drop_idle(const struct control_user *u);
 bool control_drop_idle(const struct control *k, const struct control_nic *at);
 
@@ -188,7 +190,10 @@ void control_client_move(struct control_client *c, struct control_nic *at);
 
 /* control_remote.c: takes a remote host. Reads its next message; the result is that of recv, with
  * EAGAIN while the message is not whole. Answers what only remote hosts request, and refuses what
- * they may not (true). */
+ * they may not (true). Until a host has proven itself, it costs its socket, its memory, and two
+ * short requests: the polling thread does not wake. A client of this machine is proven. */
+bool control_remote_is_proven(const struct control_client *c);
+bool control_remote_is_over(const struct control_client *c); /* its last reply has been made */
 void control_remote_arrival(struct control *k);
 ssize_t control_remote_receive(struct control_client *c, struct control_room *room);
 bool control_remote_request(struct control_client *c, struct control_room *room);
@@ -196,6 +201,9 @@ void control_remote_free(struct control_client *c);
 
 /* control_listen.c: takes a new client of a user, or refuses it. */
 void control_admit_user(struct control_nic *at, struct control_client *c, const struct ucred *who);
+/* Accepts a connection of a host of this NIC. Without a descriptor, makes room or turns a host
+ * away, and returns a negative errno: the caller tries again when the listener has an event. */
+int control_accept(struct control_nic *at, int listener);
 /* Waits without the turn. */
 void control_nap(struct control *k, long ns);
 

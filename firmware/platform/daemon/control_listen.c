@@ -158,7 +158,7 @@ void control_nap(struct control *k, long ns)
 
 /* Refuses a new client with a message, when no descriptor is left and no client is idle: closes the
  * spare descriptor to accept the connection. */
-static void turn_away(struct control_nic *at)
+static void turn_away(struct control_nic *at, int listener)
 {
 	struct control *k = at->control;
 	struct control_client *c = calloc(1, sizeof(*c));
@@ -167,7 +167,7 @@ static void turn_away(struct control_nic *at)
 
 	k->spare_fd = -1; /* before close(), as a child of fork() closes what spare_fd names */
 	close(spare);
-	fd = c ? accept4(at->fd, NULL, NULL, SOCK_CLOEXEC) : -1;
+	fd = c ? accept4(listener, NULL, NULL, SOCK_CLOEXEC) : -1;
 	if (fd < 0) {
 		/* The whole system has no descriptor left. The client waits in the queue; do not
 		 * spin here. */
@@ -258,6 +258,26 @@ void control_admit_user(struct control_nic *at, struct control_client *c, const 
 		control_client_drop(c);
 }
 
+int control_accept(struct control_nic *at, int listener)
+{
+	struct control *k = at->control;
+	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd >= 0)
+		return fd;
+	if (errno != EMFILE && errno != ENFILE)
+		return -errno;
+	/* A thread closes a dropped client soon, or a client delays it. */
+	if (closing(k) > 0 && ++k->nnap < NAPS_MAX) {
+		control_nap(k, 1000000);
+		return -EMFILE;
+	}
+	k->nnap = 0;
+	if (closing(k) >= CONTROL_CLOSING_MAX || !control_drop_idle(k, NULL))
+		turn_away(at, listener);
+	return -EMFILE;
+}
+
 /* Takes one client. False: there is none, or no descriptor. */
 static bool listen_arrival(struct control_nic *at)
 {
@@ -265,19 +285,8 @@ static bool listen_arrival(struct control_nic *at)
 	struct control_client *c;
 	struct ucred who;
 	socklen_t size = sizeof(who);
-	int fd = accept4(at->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int fd = control_accept(at, at->fd);
 
-	if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
-		/* A thread closes a dropped client soon, or a client delays it. */
-		if (closing(k) > 0 && ++k->nnap < NAPS_MAX) {
-			control_nap(k, 1000000);
-			return false;
-		}
-		k->nnap = 0;
-		if (closing(k) >= CONTROL_CLOSING_MAX || !control_drop_idle(k, NULL))
-			turn_away(at);
-		return false;
-	}
 	if (fd < 0)
 		return false;
 	c = calloc(1, sizeof(*c));

@@ -20,12 +20,21 @@
 #include "control_internal.h"
 #include "remote.h"
 
-#define REMOTE_UID 0xfffffffeu /* the user of all remote hosts: no process has it */
-#define SILENCE_S 8            /* a host counts as dead after this time without an answer */
+#define SILENCE_S 8 /* a host counts as dead after this time without an answer */
+
+/* Bytes of the longest request of a host that has not proven itself. */
+#define HELLO_MAX (sizeof(struct nbar_request) + sizeof(struct nbar_req_link_open))
+_Static_assert(sizeof(struct nbar_req_link_prove) <= sizeof(struct nbar_req_link_open), "longest");
+
+enum hello {
+	HELLO_NEW,   /* the host has not named the NIC */
+	HELLO_NAMED, /* it has, and must prove that it knows the key */
+	HELLO_PROVEN /* it has; or the NIC has no key */
+};
 
 struct control_remote {
-	bool named;                         /* the host has named the NIC */
-	bool proven;                        /* it knows the key, or the NIC has none */
+	enum hello hello;
+	bool over;                          /* the reply is the last */
 	uint8_t nonce[2 * NBAR_NONCE_SIZE]; /* of the NIC, and of the host */
 	uint32_t have;
 	union {
@@ -41,16 +50,12 @@ static void tcp_set(int fd, int level, int option, int value)
 
 void control_remote_arrival(struct control *k)
 {
-	int fd = accept4(remote_socket(k->nicd->remote), NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	const struct ucred who = { .pid = 0, .uid = REMOTE_UID };
+	int fd = control_accept(&k->nic[0], remote_socket(k->nicd->remote));
+	const struct ucred who = { .pid = 0, .uid = CONTROL_UID_REMOTE };
 	struct control_client *c;
 
-	if (fd < 0) {
-		/* Without a descriptor the host waits in the queue; do not spin here. */
-		if (errno == EMFILE || errno == ENFILE)
-			control_nap(k, 10000000);
+	if (fd < 0)
 		return;
-	}
 	c = calloc(1, sizeof(*c));
 	if (c)
 		c->remote = calloc(1, sizeof(*c->remote));
@@ -75,15 +80,26 @@ void control_remote_free(struct control_client *c)
 	free(c->remote);
 }
 
+bool control_remote_is_proven(const struct control_client *c)
+{
+	return !c->remote || c->remote->hello == HELLO_PROVEN;
+}
+
+bool control_remote_is_over(const struct control_client *c)
+{
+	return c->remote && c->remote->over;
+}
+
 ssize_t control_remote_receive(struct control_client *c, struct control_room *room)
 {
 	struct control_remote *r = c->remote;
+	const uint32_t most = r->hello == HELLO_PROVEN ? NBAR_MESSAGE_MAX : HELLO_MAX;
 	uint32_t wanted;
 	ssize_t n;
 
 	for (;;) {
 		wanted = r->have < sizeof(r->in.head) ? sizeof(r->in.head) : r->in.head.length;
-		if (wanted < sizeof(r->in.head) || wanted > NBAR_MESSAGE_MAX)
+		if (wanted < sizeof(r->in.head) || wanted > most)
 			return 0;
 		if (r->have >= sizeof(r->in.head) && r->have == wanted)
 			break;
@@ -136,8 +152,6 @@ static void link_open(struct control_client *c, struct control_room *room)
 	}
 	control_client_move(c, &k->nic[i]);
 	auth = remote_auth(k->nicd->remote);
-	r->named = true;
-	r->proven = !auth;
 	memcpy(r->nonce + NBAR_NONCE_SIZE, req->nonce, NBAR_NONCE_SIZE);
 	if (getrandom(r->nonce, NBAR_NONCE_SIZE, 0) != NBAR_NONCE_SIZE) {
 		answer(room, -NBAR_EIO, "this machine gives no random numbers");
@@ -147,6 +161,7 @@ static void link_open(struct control_client *c, struct control_room *room)
 	reply.keyed = auth != NULL;
 	if (auth)
 		wire_auth_prove(auth, "nbar nic", r->nonce, reply.proof);
+	r->hello = auth ? HELLO_NAMED : HELLO_PROVEN;
 	answer(room, 0, "");
 	body_add(room, &reply, sizeof(reply));
 }
@@ -154,19 +169,18 @@ static void link_open(struct control_client *c, struct control_room *room)
 static void link_prove(struct control_client *c, struct control_room *room)
 {
 	const struct nbar_req_link_prove *req = (const void *)(&room->in.head + 1);
-	const struct wire_auth *auth = remote_auth(c->at->control->nicd->remote);
 	uint8_t proof[NBAR_PROOF_SIZE], differs = 0;
 
-	if (room->in.head.length != sizeof(room->in.head) + sizeof(*req) || !auth) {
-		answer(room, -NBAR_EPROTO, "that is no proof, or the NIC has no key");
+	if (room->in.head.length != sizeof(room->in.head) + sizeof(*req)) {
+		answer(room, -NBAR_EPROTO, "that is not the length of a proof");
 		return;
 	}
-	wire_auth_prove(auth, "nbar host", c->remote->nonce, proof);
+	wire_auth_prove(remote_auth(c->at->control->nicd->remote), "nbar host", c->remote->nonce,
+			proof);
 	for (uint32_t i = 0; i < NBAR_PROOF_SIZE; i++)
 		differs |= proof[i] ^ req->proof[i];
-	if (differs) /* the next try needs another connection, with other nonces */
-		c->remote->named = false;
-	c->remote->proven = !differs;
+	if (!differs)
+		c->remote->hello = HELLO_PROVEN;
 	answer(room, differs ? -NBAR_EACCES : 0,
 	       differs ? "the host has another key than the NIC" : "");
 }
@@ -203,20 +217,30 @@ static void port_join(struct control_client *c, struct control_room *room)
 	body_add(room, &mine, sizeof(mine));
 }
 
+/* A host has one try: the reply that refuses it is the last. */
+static void hello_answer(struct control_client *c, struct control_room *room)
+{
+	uint16_t op = room->in.head.op;
+
+	if (c->remote->hello == HELLO_NEW && op == NBAR_OP_LINK_OPEN)
+		link_open(c, room);
+	else if (c->remote->hello == HELLO_NEW)
+		answer(room, -NBAR_EPROTO, "a remote host first names the NIC");
+	else if (op == NBAR_OP_LINK_PROVE)
+		link_prove(c, room);
+	else
+		answer(room, -NBAR_EACCES, "a remote host first proves that it knows the key");
+	c->remote->over = room->out.head.status < 0;
+}
+
 bool control_remote_request(struct control_client *c, struct control_room *room)
 {
 	uint16_t op = room->in.head.op;
 
-	if (!c->remote->named && op != NBAR_OP_LINK_OPEN)
-		answer(room, -NBAR_EPROTO, "a remote host first names the NIC");
-	else if (op == NBAR_OP_LINK_OPEN && c->remote->named)
+	if (c->remote->hello != HELLO_PROVEN)
+		hello_answer(c, room);
+	else if (op == NBAR_OP_LINK_OPEN || op == NBAR_OP_LINK_PROVE)
 		answer(room, -NBAR_EALREADY, "this connection has a NIC");
-	else if (op == NBAR_OP_LINK_OPEN)
-		link_open(c, room);
-	else if (op == NBAR_OP_LINK_PROVE)
-		link_prove(c, room);
-	else if (!c->remote->proven)
-		answer(room, -NBAR_EACCES, "a remote host first proves that it knows the key");
 	else if (op == NBAR_OP_PORT_JOIN)
 		port_join(c, room);
 	else if (op == NBAR_OP_PORT_ATTACH || op == NBAR_OP_GROUP_ATTACH ||

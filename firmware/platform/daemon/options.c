@@ -16,7 +16,7 @@
 #include "config_file.h"
 #include "log.h"
 
-#define USER_PERCENT_SHARED 50u /* default of --user-percent if other users may connect */
+#define USER_PERCENT_SHARED 50u /* default of --user-percent if others may connect */
 
 /* What the functions here hand to each other. */
 struct parsing {
@@ -165,7 +165,7 @@ static int options_finish(struct options *o)
 	if (s->idle == SETTINGS_UNSET)
 		s->idle = cpu_given && o->nallowed >= 4 ? NICD_IDLE_SPIN : NICD_IDLE_SLEEP;
 	if (s->config.user_percent == 0)
-		s->config.user_percent = s->mode & 077 ? USER_PERCENT_SHARED : 100;
+		s->config.user_percent = s->mode & 077 || o->attach[0] ? USER_PERCENT_SHARED : 100;
 	return 0;
 }
 

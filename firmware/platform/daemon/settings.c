@@ -74,7 +74,7 @@ const struct setting settings_table[] = {
 	    IN(1, 1048576, 1 << 20, config.memory_bytes)),
 	ROW("user-percent", NICD, NUMBER, "N", NULL,
 	    "of ports, groups, memory and descriptors of a NIC, for one user\n"
-	    "(default: 50 if --mode lets other users in, else 100)",
+	    "(default: 50 with --attach or if --mode lets other users in, else 100)",
 	    IN(1, 100, 1, config.user_percent)),
 	ROW("user", NICD, USER, "USER", NULL,
 	    "whom the daemon becomes after its start, where root starts it", ),

@@ -209,6 +209,10 @@ static void modes(void **state)
 	assert_int_equal(o.set.config.user_percent, 50);
 	accepted("--nics 1 --mode 0666 --user-percent 7");
 	assert_int_equal(o.set.config.user_percent, 7);
+	accepted("--nics 1 --attach 192.0.2.1:7100");
+	assert_true(o.set.mode == 0600 && o.set.config.user_percent == 50);
+	accepted("--nics 1 --attach 192.0.2.1:7100 --user-percent 100");
+	assert_int_equal(o.set.config.user_percent, 100);
 	assert_int_equal(parse("--nics 1 --mode 1000"), -EINVAL);
 }
 
