@@ -31,6 +31,11 @@ VERBS_TESTS := $(filter $(BUILD)/test_wire_verbs%,$(UNIT_BIN))
 $(VERBS_TESTS): $(if $(VERBS),$(BUILD)/libverbs.a)
 $(VERBS_TESTS): ALL_LDFLAGS += -Wl,--no-as-needed $(if $(VERBS),$(VERBS_LIBS))
 
+$(BUILD)/test/testbed/unit/wire/test_wire_rdma%: CFLAGS_test += $(if $(VERBS),-DWIRES_VERBS)
+RDMA_TESTS := $(filter $(BUILD)/test_wire_rdma%,$(UNIT_BIN))
+$(RDMA_TESTS): $(if $(VERBS),$(filter %/hello.o %/device.o %/auth_prove.o,$(RDMA_OBJ)))
+$(RDMA_TESTS): ALL_LDFLAGS += $(call wrap,wire_auth_load clock_gettime poll connect getsockopt getsockname send recv) -Wl,--no-as-needed $(if $(VERBS),$(VERBS_LIBS))
+
 check-verbs: deps ## the wire verbs, on soft RDMA devices of guests in QEMU: takes minutes
 	$(Q)testbed/deps.sh $(VERBS_DEPS)
 	$(Q)$(MAKE) --no-print-directory check-verbs-nodeps

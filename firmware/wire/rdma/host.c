@@ -7,27 +7,17 @@
  * whole messages, and the end of the connection. The thread ends the connection if TCP or the RDMA
  * connection fails.
  */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <stdarg.h>
 #include <sys/eventfd.h>
-#include <sys/random.h>
 #include <unistd.h>
 
-#include "auth.h"
-#include "log.h"
 #include "rdma.h"
-
-#define KEY_FILE "NBAR_KEY_FILE"
-#define ANSWER_S 30 /* how long TCP may take to connect, and the daemon to answer */
-#define SILENCE_S 8 /* the other machine counts as dead after this time without an answer */
 
 /* A message on its way: `have` bytes are here, `done` of them have gone on. */
 struct message {
@@ -149,6 +139,10 @@ static void *host_main(void *arg)
 		}
 		if (h->out.have)
 			p[1].events |= POLLOUT;
+		/* A socket from which nothing is wanted must not wake this thread by its end. */
+		for (uint32_t i = 1; i < 3; i++)
+			if (p[i].events == 0)
+				p[i].fd = -1;
 		pthread_mutex_lock(&h->lock);
 		over = h->over;
 		if (h->link)
@@ -249,133 +243,6 @@ int rdma_host_start(struct nbar_rdma_link *l, const struct nbar_rdma_end *its)
 	return rdma_start(l, its);
 }
 
-/* Connects, and sets d->name to our own address. */
-static int tcp_connect(struct nbar_rdma *d, const char *address, char text[NBAR_RDMA_TEXT])
-{
-	const struct timeval limit = { .tv_sec = ANSWER_S };
-	const int one = 1, many = SILENCE_S, ms = 1000 * SILENCE_S;
-	union rdma_name to;
-	socklen_t size = sizeof(d->name);
-	int rc = rdma_name_read(address, &to, text), *fd = &d->host->tcp;
-
-	if (rc < 0)
-		return rc;
-	*fd = socket(to.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (*fd < 0)
-		goto fail;
-	setsockopt(*fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
-	setsockopt(*fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	setsockopt(*fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
-	setsockopt(*fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	setsockopt(*fd, IPPROTO_TCP, TCP_KEEPIDLE, &one, sizeof(one));
-	setsockopt(*fd, IPPROTO_TCP, TCP_KEEPINTVL, &one, sizeof(one));
-	setsockopt(*fd, IPPROTO_TCP, TCP_KEEPCNT, &many, sizeof(many));
-	setsockopt(*fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms));
-	if (connect(*fd, &to.any, rdma_name_size(&to)) == 0 &&
-	    getsockname(*fd, &d->name.any, &size) == 0)
-		return 0;
-fail:
-	rc = -errno;
-	snprintf(text, NBAR_RDMA_TEXT,
-		 "cannot connect to %s: %s: does a daemon run there with --attach?", address,
-		 strerror(-rc));
-	return rc;
-}
-
-/* Sends a request before libnbar does, and takes the reply. */
-static int hello_ask(const struct rdma_host *h, enum nbar_op op, const void *body, uint32_t size,
-		     void *out, uint32_t out_size, char text[NBAR_RDMA_TEXT])
-{
-	struct nbar_request head = { .magic = NBAR_ABI_MAGIC,
-				     .version = NBAR_ABI_VERSION,
-				     .op = (uint16_t)op,
-				     .length = (uint32_t)sizeof(head) + size };
-	struct nbar_reply reply;
-	bool good = send(h->tcp, &head, sizeof(head), MSG_NOSIGNAL | MSG_MORE) == sizeof(head) &&
-		    send(h->tcp, body, size, MSG_NOSIGNAL) == (ssize_t)size &&
-		    recv(h->tcp, &reply, sizeof(reply), MSG_WAITALL) == sizeof(reply) &&
-		    reply.magic == NBAR_ABI_MAGIC && reply.version == NBAR_ABI_VERSION;
-
-	if (good && reply.status < 0) {
-		reply.text[sizeof(reply.text) - 1] = 0;
-		snprintf(text, NBAR_RDMA_TEXT, "%s", reply.text);
-		return reply.status; /* the numbers are those of Linux */
-	}
-	if (good && reply.length == sizeof(reply) + out_size &&
-	    (!out_size || recv(h->tcp, out, out_size, MSG_WAITALL) == (ssize_t)out_size))
-		return 0;
-	snprintf(text, NBAR_RDMA_TEXT,
-		 "what listens there is no NIC of this version of nbar: install the same nbar for "
-		 "both");
-	return -EPROTO;
-}
-
-/* Where log_error of this thread writes. */
-static _Thread_local char *log_text;
-
-void log_error(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	if (log_text)
-		vsnprintf(log_text, NBAR_RDMA_TEXT, format, args);
-	va_end(args);
-}
-
-/* Checks the proof of the NIC, and proves that this host knows the key. */
-static int hello_prove(const struct rdma_host *h, const struct wire_auth *auth,
-		       const struct nbar_req_link_open *req, const struct nbar_rep_link_open *rep,
-		       char text[NBAR_RDMA_TEXT])
-{
-	uint8_t nonce[2 * NBAR_NONCE_SIZE], proof[NBAR_PROOF_SIZE];
-	struct nbar_req_link_prove mine;
-
-	memcpy(nonce, rep->nonce, NBAR_NONCE_SIZE);
-	memcpy(nonce + NBAR_NONCE_SIZE, req->nonce, NBAR_NONCE_SIZE);
-	wire_auth_prove(auth, "nbar nic", nonce, proof);
-	if (memcmp(proof, rep->proof, sizeof(proof)) != 0) {
-		snprintf(text, NBAR_RDMA_TEXT, "the NIC has another key than " KEY_FILE);
-		return -EACCES;
-	}
-	wire_auth_prove(auth, "nbar host", nonce, mine.proof);
-	return hello_ask(h, NBAR_OP_LINK_PROVE, &mine, sizeof(mine), NULL, 0, text);
-}
-
-/* Names the NIC. Each side proves that it knows the key, if it has one. */
-static int say_hello(const struct rdma_host *h, const char *nic, char text[NBAR_RDMA_TEXT])
-{
-	const char *file = secure_getenv(KEY_FILE);
-	struct nbar_req_link_open hello = { .nic = "" };
-	struct nbar_rep_link_open reply;
-	struct wire_auth auth = { .hash = NULL };
-	int rc = 0;
-
-	if (file && *file) {
-		log_text = text;
-		rc = wire_auth_load(KEY_FILE, file, &auth);
-		log_text = NULL;
-	}
-	if (rc == 0 && getrandom(hello.nonce, sizeof(hello.nonce), 0) != sizeof(hello.nonce)) {
-		snprintf(text, NBAR_RDMA_TEXT, "this machine gives no random numbers");
-		rc = -EIO;
-	}
-	snprintf(hello.nic, sizeof(hello.nic), "%s", nic);
-	if (rc == 0)
-		rc = hello_ask(h, NBAR_OP_LINK_OPEN, &hello, sizeof(hello), &reply, sizeof(reply),
-			       text);
-	if (rc == 0 && (reply.keyed != 0) != (auth.hash != NULL)) {
-		snprintf(text, NBAR_RDMA_TEXT,
-			 reply.keyed ? "the NIC has a key: set " KEY_FILE " to a file with it"
-				     : "the NIC has no key, but " KEY_FILE " names one");
-		rc = -EACCES;
-	} else if (rc == 0 && auth.hash) {
-		rc = hello_prove(h, &auth, &hello, &reply, text);
-	}
-	explicit_bzero(&auth, sizeof(auth));
-	return rc;
-}
-
 int rdma_connect(const char *address, const char *nic, void (*wake)(void *arg, uint32_t cell),
 		 struct nbar_rdma **out, int *sock, char text[NBAR_RDMA_TEXT])
 {
@@ -392,9 +259,7 @@ int rdma_connect(const char *address, const char *nic, void (*wake)(void *arg, u
 	h->wake = wake;
 	pthread_mutex_init(&h->lock, NULL);
 	d->host = h;
-	rc = tcp_connect(d, address, text);
-	if (rc == 0)
-		rc = say_hello(h, nic, text);
+	rc = rdma_hello(address, nic, &d->name, &h->tcp, text);
 	if (rc == 0 && ((h->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0 ||
 			socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)) {
 		rc = -errno;

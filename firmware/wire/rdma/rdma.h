@@ -67,6 +67,11 @@ int rdma_arrived(struct nbar_rdma_link *l);
 void rdma_heard(struct nbar_rdma *d, void (*heard)(void *arg, uint32_t cell, void *more),
 		void *more);
 
+/* hello.c: connects to a NIC of a daemon. *own: our own address. *tcp: for the caller to close,
+ * even after an error; or -1. 0, or a negative errno with a text. */
+int rdma_hello(const char *address, const char *nic, union rdma_name *own, int *tcp,
+	       char text[NBAR_RDMA_TEXT]);
+
 /* host.c */
 int rdma_connect(const char *address, const char *nic, void (*wake)(void *arg, uint32_t cell),
 		 struct nbar_rdma **out, int *sock, char text[NBAR_RDMA_TEXT]);
