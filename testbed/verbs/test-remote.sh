@@ -56,15 +56,44 @@ dies() {
 	! wait $main && cat "$work/out" && grep -q "$2" "$work/out"
 }
 
-unchanged() { # QPS MRS
-	[ "$(resource qp)" = "$1" ] && [ "$(resource mr)" = "$2" ]
+unchanged() { # QPS MRS PDS
+	[ "$(resource qp)" = "$1" ] && [ "$(resource mr)" = "$2" ] && [ "$(resource pd)" = "$3" ]
+}
+
+# Amid barriers, each end of the connections of 2 hosts has a protection domain of its own.
+domains() {
+	local main rc=0
+	"$oracle" -i 100000000 $a $b >"$work/out" 2>&1 &
+	main=$!
+	soon under_way "$(count_of "$a" barriers_completed)" &&
+		unchanged $((qps + 4)) $((mrs + 4)) $((pds + 4)) || rc=1
+	rdma resource show "$device"
+	kill $main
+	wait $main
+	return $rc
+}
+
+# More hosts connect than the daemon has descriptors. They say nothing, or stop amid a message.
+crowd() {
+	local rc=0 fd all=()
+	prlimit --pid "$last_pid" --nofile=80:80 || return
+	for _ in $(seq 120); do
+		exec {fd}<>"/dev/tcp/${at/:/\/}" || { rc=1; break; }
+		all+=("$fd")
+		[ $((${#all[@]} % 2)) = 0 ] || printf nbar >&"$fd"
+	done
+	[ $rc = 0 ] && "$oracle" -i 20 $a $b && "$oracle" -i 20 "$work/d/n0.sock" "$work/d/n1.sock" || rc=1
+	for fd in "${all[@]}"; do
+		exec {fd}>&-
+	done
+	return $rc
 }
 
 ok "an address without an RDMA device is refused" says "no RDMA device" \
 	"$BUILD/nbar-nicd" --run-dir "$work/x" --attach 127.0.0.1:7100 --nics 1
 ok "nobody listens: the error says so" says "with --attach" "$oracle" -i 1 $a $b
 ok "a daemon for remote hosts" begins
-qps=$(resource qp) mrs=$(resource mr)
+qps=$(resource qp) mrs=$(resource mr) pds=$(resource pd)
 ok "a NIC that is not there: the error names it" says "no NIC n9" "$oracle" -i 1 rdma:$at/n9 $b
 ok "barriers of 2 by each algorithm, spinning" waiting spin algorithms
 ok "barriers of 2 by each algorithm, asleep" waiting block algorithms
@@ -73,7 +102,8 @@ ok "groups of 3 and 5, with a host of the NIC's own machine" sizes
 ok "each member in turn comes late" "$oracle" -i 6 -d 300 $a $b
 ok "with values" values
 ok "signals" "$oracle" -H -i 100 $a $b rdma:$at/n2
-ok "queue pairs and memory of closed ports are given back" soon unchanged "$qps" "$mrs"
+ok "queue pairs and memory of closed ports are given back" soon unchanged "$qps" "$mrs" "$pds"
+ok "no host can write to the page of another" domains
 ok "a host is killed: the errors name its rank" dies 'kill -KILL $(pgrep -P $main | tail -n 1)' 'process of rank 2 ended'
 ok "after it, new groups work" "$oracle" -i 50 $a $b rdma:$at/n2
 ok "the connections of a host break: it takes its NIC as lost" dies \
@@ -90,5 +120,7 @@ end_processes
 ok "a daemon with a key" begins --key-file "$work/key"
 ok "a host without a key is refused" says "set NBAR_KEY_FILE" "$oracle" -i 1 $a $b
 ok "a host with another key is refused" says "another key" env NBAR_KEY_FILE="$work/other" "$oracle" -i 1 $a $b
-ok "a host with the key is let in" env NBAR_KEY_FILE="$work/key" "$oracle" -i 50 $a $b
+export NBAR_KEY_FILE=$work/key
+ok "a host with the key is let in" "$oracle" -i 50 $a $b
+ok "hosts that say nothing keep no other out" crowd
 finish

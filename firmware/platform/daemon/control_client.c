@@ -126,14 +126,70 @@ static bool owes(struct control_client *c, const struct control_room *room)
 	return c->owes;
 }
 
-/* The whole process has no descriptor left: if a client is idle, waits a little until its user's
- * thread has closed it. Gives the turn meanwhile. */
+/* Whether client c is to be dropped rather than the other, which may be NULL. */
+static bool goes_first(const struct control_client *c, const struct control_client *other)
+{
+	bool proven = control_remote_is_proven(c);
+
+	if (!other || proven != control_remote_is_proven(other))
+		return !other || !proven;
+	return c->heard_at < other->heard_at;
+}
+
+/* Returns the idle client of a user at a NIC: the client that neither has a port nor is attached to
+ * one, and whose last request is the oldest. NULL: there is none. At an in-process NIC u is NULL,
+ * and the clients of its own process do not count. */
+static struct control_client *idle_at_nic(const struct control_nic *at,
+					  const struct control_user *u)
+{
+	struct control_client *oldest = NULL;
+
+	for (struct control_client *c = at->client; c; c = c->next)
+		if (!c->client.port && !c->client.owner && !c->busy && c->user == u &&
+		    (u || c->by_socket_id) && goes_first(c, oldest))
+			oldest = c;
+	return oldest;
+}
+
+/* Returns the idle client of a user at this NIC, or at all NICs if `at` is NULL. */
+static struct control_client *idle_of(const struct control *k, const struct control_nic *at,
+				      const struct control_user *u)
+{
+	struct control_client *oldest = NULL;
+
+	if (at)
+		return idle_at_nic(at, u);
+	for (uint32_t i = 0; i < k->nnic; i++) {
+		struct control_client *c = idle_at_nic(&k->nic[i], u);
+
+		if (c && goes_first(c, oldest))
+			oldest = c;
+	}
+	return oldest;
+}
+
+/* Hosts that have not proven themselves keep no descriptors from those that have. */
+static bool unproven_drop(const struct control_user *u)
+{
+	struct control_client *c = idle_of(u->control, NULL, u);
+
+	if (!c || control_remote_is_proven(c))
+		return false;
+	control_client_drop(c);
+	return true;
+}
+
+/* A user, or the whole process, has no descriptor left. If the process has none and a client is idle,
+ * waits a little until its user's thread has closed it. Gives the turn meanwhile. */
 static bool free_descriptors(struct control_client *c)
 {
 	struct control *k = c->at->control;
-	bool dropped = c->user && control_user_fds_left(c->user) > 0 && control_drop_idle(k, NULL);
 
-	if (!dropped)
+	if (!c->user)
+		return false;
+	if (control_user_fds_left(c->user) == 0)
+		return unproven_drop(c->user);
+	if (!control_drop_idle(k, NULL))
 		return false;
 	control_turn_give(k);
 	nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL);
@@ -279,48 +335,6 @@ bool control_client_read(struct control_client *c, struct control_room *room)
 	if (of_user) /* a client without a user is freed by now */
 		control_turn_give(k);
 	return false;
-}
-
-/* Whether client c is to be dropped rather than the other, which may be NULL. */
-static bool goes_first(const struct control_client *c, const struct control_client *other)
-{
-	bool proven = control_remote_is_proven(c);
-
-	if (!other || proven != control_remote_is_proven(other))
-		return !other || !proven;
-	return c->heard_at < other->heard_at;
-}
-
-/* Returns the idle client of a user at a NIC: the client that neither has a port nor is attached to
- * one, and whose last request is the oldest. NULL: there is none. At an in-process NIC u is NULL,
- * and the clients of its own process do not count. */
-static struct control_client *idle_at_nic(const struct control_nic *at,
-					  const struct control_user *u)
-{
-	struct control_client *oldest = NULL;
-
-	for (struct control_client *c = at->client; c; c = c->next)
-		if (!c->client.port && !c->client.owner && !c->busy && c->user == u &&
-		    (u || c->by_socket_id) && goes_first(c, oldest))
-			oldest = c;
-	return oldest;
-}
-
-/* Returns the idle client of a user at this NIC, or at all NICs if `at` is NULL. */
-static struct control_client *idle_of(const struct control *k, const struct control_nic *at,
-				      const struct control_user *u)
-{
-	struct control_client *oldest = NULL;
-
-	if (at)
-		return idle_at_nic(at, u);
-	for (uint32_t i = 0; i < k->nnic; i++) {
-		struct control_client *c = idle_at_nic(&k->nic[i], u);
-
-		if (c && goes_first(c, oldest))
-			oldest = c;
-	}
-	return oldest;
 }
 
 bool control_user_drop_idle(const struct control_user *u)

@@ -221,6 +221,16 @@ static int stays(void)
 	return fd;
 }
 
+static const struct control_user *remote_user(void)
+{
+	const struct control_user *u = world.control->user;
+
+	while (u && u->uid != CONTROL_UID_REMOTE)
+		u = u->next;
+	assert_non_null(u);
+	return u;
+}
+
 /* How many clients there are. */
 static uint32_t clients(void)
 {
@@ -650,6 +660,11 @@ static void silent_hosts(void **state)
 	for (uint32_t i = 0; i < 3; i++)
 		assert_int_equal(stat_of(good[i]), 0);
 	assert_int_equal(stat_of(local), 0);
+	for (uint32_t i = 1; i < 3; i++) {
+		assert_int_equal(control_user_fds_left(remote_user()), 0);
+		assert_int_equal(opens_port(good[i]), 0);
+		assert_int_equal(joins(good[i]), 0);
+	}
 	all_run();
 	/* The oldest have gone. */
 	assert_int_equal(stat_of(fd[0]), ENDED);
