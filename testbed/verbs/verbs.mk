@@ -33,8 +33,10 @@ $(VERBS_TESTS): ALL_LDFLAGS += -Wl,--no-as-needed $(if $(VERBS),$(VERBS_LIBS))
 
 $(BUILD)/test/testbed/unit/wire/test_wire_rdma%: CFLAGS_test += $(if $(VERBS),-DWIRES_VERBS)
 RDMA_TESTS := $(filter $(BUILD)/test_wire_rdma%,$(UNIT_BIN))
-$(RDMA_TESTS): $(if $(VERBS),$(filter %/hello.o %/device.o %/auth_prove.o,$(RDMA_OBJ)))
-$(RDMA_TESTS): ALL_LDFLAGS += $(call wrap,wire_auth_load clock_gettime poll connect getsockopt getsockname send recv) -Wl,--no-as-needed $(if $(VERBS),$(VERBS_LIBS))
+$(filter %_hello,$(RDMA_TESTS)): $(if $(VERBS),$(filter %/hello.o %/device.o %/auth_prove.o,$(RDMA_OBJ)))
+$(filter %_link,$(RDMA_TESTS)): $(if $(VERBS),$(filter %/rdma/link.o,$(RDMA_OBJ)))
+$(filter %_hello,$(RDMA_TESTS)): ALL_LDFLAGS += $(call wrap,wire_auth_load clock_gettime poll connect getsockopt getsockname send recv)
+$(RDMA_TESTS): ALL_LDFLAGS += -Wl,--no-as-needed $(if $(VERBS),$(VERBS_LIBS))
 
 check-verbs: deps ## the wire verbs, on soft RDMA devices of guests in QEMU: takes minutes
 	$(Q)testbed/deps.sh $(VERBS_DEPS)

@@ -179,8 +179,8 @@ static bool unproven_drop(const struct control_user *u)
 	return true;
 }
 
-/* A user, or the whole process, has no descriptor left. If the process has none and a client is idle,
- * waits a little until its user's thread has closed it. Gives the turn meanwhile. */
+/* A user, or the whole process, has no descriptor left. If the process has none and a client is
+ * idle, waits a little until its user's thread has closed it. Gives the turn meanwhile. */
 static bool free_descriptors(struct control_client *c)
 {
 	struct control *k = c->at->control;

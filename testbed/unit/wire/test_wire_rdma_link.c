@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_wire_rdma_link.c - the connection of a page: what it has for itself alone, what each failed
+ * call leaves behind, and messages of the other side that are no pushes.
+ *
+ * No device is needed: the test replaces the calls of libibverbs.
+ */
+#include "unit/unit.h"
+
+#ifdef WIRES_VERBS
+#include <endian.h>
+#include <errno.h>
+
+#include "rdma/rdma.h"
+#include "verbs/route.h"
+
+#define LINKS 3u
+
+static struct ibv_device card = { .name = "mlx0" };
+static struct ibv_context context = { .device = &card };
+static struct ibv_comp_channel channel;
+static struct nbar_rdma device = { .context = &context, .channel = &channel, .mtu = IBV_MTU_1024 };
+static struct nbar_page page[LINKS];
+
+static struct {
+	uint32_t calls, fail_at;
+	int live; /* objects */
+	uint32_t npd, nqp, nstart;
+	struct ibv_pd pd[LINKS];
+	struct ibv_pd *of_mr[LINKS], *of_qp[LINKS];
+	struct ibv_mr mr[LINKS];
+	struct ibv_qp qp[LINKS];
+	struct ibv_cq cq[2 * LINKS];
+	uint32_t nmr, ncq, receives;
+	/* The completion that is there, of the connection `event`. */
+	struct ibv_wc wc;
+	uint32_t nwc;
+	struct ibv_cq *event;
+} fake;
+
+static bool call_fails(void)
+{
+	if (++fake.calls != fake.fail_at)
+		return false;
+	errno = ENOMEM;
+	return true;
+}
+
+const char *ibv_get_device_name(struct ibv_device *d)
+{
+	return d->name;
+}
+
+struct ibv_pd *ibv_alloc_pd(struct ibv_context *c)
+{
+	if (call_fails())
+		return NULL;
+	fake.live++;
+	return &fake.pd[fake.npd++ % LINKS];
+}
+
+int ibv_dealloc_pd(struct ibv_pd *pd)
+{
+	fake.live--;
+	return 0;
+}
+
+#undef ibv_reg_mr
+struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *at, size_t size, int access)
+{
+	if (call_fails())
+		return NULL;
+	assert_int_equal(size, sizeof(struct nbar_page));
+	fake.live++;
+	fake.of_mr[fake.nmr % LINKS] = pd;
+	return &fake.mr[fake.nmr++ % LINKS];
+}
+
+struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *at, size_t size, uint64_t iova,
+				unsigned access)
+{
+	return ibv_reg_mr(pd, at, size, (int)access);
+}
+
+int ibv_dereg_mr(struct ibv_mr *m)
+{
+	fake.live--;
+	return 0;
+}
+
+static int post_recv(struct ibv_qp *q, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	fake.receives++;
+	return 0;
+}
+
+static int poll_cq(struct ibv_cq *q, int n, struct ibv_wc *wc)
+{
+	if (q != fake.event || fake.nwc == 0)
+		return 0;
+	fake.nwc--;
+	*wc = fake.wc;
+	return 1;
+}
+
+static int post_send(struct ibv_qp *q, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	return 0;
+}
+
+static int req_notify(struct ibv_cq *q, int solicited)
+{
+	return 0;
+}
+
+struct ibv_cq *ibv_create_cq(struct ibv_context *c, int n, void *arg, struct ibv_comp_channel *ch,
+			     int vector)
+{
+	struct ibv_cq *q = &fake.cq[fake.ncq++ % (2 * LINKS)];
+
+	if (call_fails())
+		return NULL;
+	fake.live++;
+	*q = (struct ibv_cq){ .context = c, .cq_context = arg };
+	return q;
+}
+
+int ibv_destroy_cq(struct ibv_cq *q)
+{
+	fake.live--;
+	return 0;
+}
+
+struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
+{
+	struct ibv_qp *q = &fake.qp[fake.nqp % LINKS];
+
+	if (call_fails())
+		return NULL;
+	assert_int_equal(init->qp_type, IBV_QPT_RC);
+	fake.live++;
+	fake.of_qp[fake.nqp % LINKS] = pd;
+	*q = (struct ibv_qp){ .context = &context, .qp_num = 100 + fake.nqp++ };
+	return q;
+}
+
+int ibv_destroy_qp(struct ibv_qp *q)
+{
+	fake.live--;
+	return 0;
+}
+
+int ibv_get_cq_event(struct ibv_comp_channel *c, struct ibv_cq **q, void **arg)
+{
+	if (!fake.event || fake.nwc == 0)
+		return -1;
+	*q = fake.event;
+	*arg = fake.event->cq_context;
+	return 0;
+}
+
+void ibv_ack_cq_events(struct ibv_cq *q, unsigned n)
+{
+	assert_int_equal(n, 1);
+}
+
+int verbs_route_begin(struct ibv_qp *qp, uint8_t port, uint32_t *psn)
+{
+	*psn = 5;
+	return call_fails() ? -EIO : 0;
+}
+
+int verbs_route_start(struct ibv_qp *qp, const struct verbs_route *r)
+{
+	fake.nstart++;
+	return 0;
+}
+
+/* --- tests ----------------------------------------------------------------------------------- */
+
+static int begin(void **state)
+{
+	memset(&fake, 0, sizeof(fake));
+	context.ops.post_recv = post_recv;
+	context.ops.post_send = post_send;
+	context.ops.poll_cq = poll_cq;
+	context.ops.req_notify_cq = req_notify;
+	return 0;
+}
+
+static struct nbar_rdma_link *joins(uint32_t i)
+{
+	char text[NBAR_RDMA_TEXT] = "";
+	struct nbar_rdma_link *l = NULL;
+	struct nbar_rdma_end mine;
+	int rc = rdma_join(&device, &page[i], &page[i], &l, &mine, text);
+
+	if (rc < 0) {
+		assert_non_null(strstr(text, "mlx0: cannot make a connection for a port: "));
+		return NULL;
+	}
+	assert_int_equal(mine.page, (uintptr_t)&page[i]);
+	return l;
+}
+
+/* The other side of a link may write to what is in the link's domain: no other page is there. */
+static void a_domain_for_each_page(void **state)
+{
+	struct nbar_rdma_link *l[LINKS];
+
+	for (uint32_t i = 0; i < LINKS; i++) {
+		l[i] = joins(i);
+		assert_non_null(l[i]);
+		assert_int_equal(fake.npd, i + 1);
+		assert_ptr_equal(fake.of_mr[i], &fake.pd[i]);
+		assert_ptr_equal(fake.of_qp[i], &fake.pd[i]);
+	}
+	for (uint32_t i = 0; i < LINKS; i++)
+		rdma_leave(l[i]);
+	assert_int_equal(fake.live, 0);
+}
+
+static void calls_that_fail(void **state)
+{
+	struct nbar_rdma_link *l = NULL;
+	uint32_t n = 0;
+
+	while (!l) {
+		fake.calls = 0;
+		fake.fail_at = ++n;
+		l = joins(0);
+		assert_true(l || fake.live == 0);
+	}
+	assert_in_range(n, 6, 8);
+	rdma_leave(l);
+	assert_int_equal(fake.live, 0);
+}
+
+static void starts_once(void **state)
+{
+	struct nbar_rdma_link *l = joins(0);
+	struct nbar_rdma_end its = { .mtu = IBV_MTU_256 - 1 };
+
+	assert_int_equal(rdma_start(l, &its), -EINVAL);
+	its.mtu = IBV_MTU_256;
+	assert_int_equal(rdma_start(l, &its), 0);
+	assert_int_equal(rdma_start(l, &its), -EINVAL);
+	assert_int_equal(fake.nstart, 1);
+	rdma_leave(l);
+}
+
+static uint32_t heard, last;
+
+static void hears(void *arg, uint32_t cell, void *more)
+{
+	assert_ptr_equal(arg, &page[1]);
+	assert_ptr_equal(more, &heard);
+	heard++;
+	last = cell;
+}
+
+/* Only a write with a cell is a push. */
+static void what_is_no_push(void **state)
+{
+	static const struct {
+		enum ibv_wc_opcode opcode;
+		enum ibv_wc_status status;
+		bool push;
+	} row[] = {
+		{ IBV_WC_RECV_RDMA_WITH_IMM, IBV_WC_SUCCESS, true },
+		{ IBV_WC_RECV, IBV_WC_SUCCESS, false },
+		{ IBV_WC_RECV_RDMA_WITH_IMM, IBV_WC_WR_FLUSH_ERR, false },
+	};
+
+	for (uint32_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		const struct nbar_rdma_end its = { .mtu = IBV_MTU_256 };
+		struct nbar_rdma_link *l;
+		uint32_t before;
+
+		begin(NULL);
+		l = joins(1);
+		assert_int_equal(rdma_start(l, &its), 0);
+		before = fake.receives;
+		heard = 0;
+		fake.event = l->recv_cq;
+		fake.wc = (struct ibv_wc){ .status = row[i].status,
+					   .opcode = row[i].opcode,
+					   .imm_data = htobe32(7) };
+		fake.nwc = 1;
+		rdma_heard(&device, hears, &heard);
+		assert_int_equal(heard, 1);
+		assert_int_equal(last, row[i].push ? 7 : NBAR_RDMA_NO_CELL);
+		assert_int_equal(fake.receives - before, row[i].push);
+		assert_int_equal(rdma_push(l, &page[1], 8, NBAR_RDMA_NO_CELL) == -ENOTCONN,
+				 !row[i].push);
+		rdma_leave(l);
+	}
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, begin)
+
+UNIT_MAIN(NULL, NULL, TEST(a_domain_for_each_page), TEST(calls_that_fail), TEST(starts_once),
+	  TEST(what_is_no_push))
+#else
+int main(void)
+{
+	puts("1..1\nok 1 - pages of remote hosts # SKIP this build has none: apt-get install libibverbs-dev");
+	return 0;
+}
+#endif
