@@ -87,7 +87,8 @@ static void daemon_replies(int status, const void *body, uint32_t size)
 		size = 0;
 	}
 	memcpy(fake.said + fake.nsaid, &r, sizeof(r));
-	memcpy(fake.said + fake.nsaid + sizeof(r), body, size);
+	if (size > 0)
+		memcpy(fake.said + fake.nsaid + sizeof(r), body, size);
 	fake.nsaid += (uint32_t)sizeof(r) + size;
 	fake.replies++;
 }
