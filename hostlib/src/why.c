@@ -60,6 +60,10 @@ int nbar_nic_why(const struct nbar_group *g, char *out, size_t size)
 				l->nic, (double)mute / 1e9, server, pid, pid);
 	if (mute < LIFE_GONE_NS)
 		return snprintf(out, size, "%s", "");
+	if (pid == 0) /* of another machine, or another PID namespace */
+		return snprintf(out, size,
+				"NIC %s has not run for %.1f s: does its %s at %s get a processor?",
+				l->nic, (double)mute / 1e9, server, l->path);
 	return snprintf(out, size,
 			"NIC %s of this host has not run for %.1f s: does its %s, process %u, get "
 			"a processor?",

@@ -465,6 +465,16 @@ static void wakes(void **state)
 	assert_int_equal(nblib_link_pid(&remote->link), 0);
 }
 
+/* Its process has a number on another machine. */
+static void a_nic_that_does_not_run(void **state)
+{
+	char text[200];
+
+	order_stat_write(&g->life_mute, UINT64_C(2000000000));
+	assert_true(nbar_nic_why(g, text, sizeof(text)) > 0);
+	require(strstr(text, "daemon at 192.0.2.1:7100 get a processor"), "%s", text);
+}
+
 /* In a child of fork(), the library's thread does not run. */
 static void forked(void **state)
 {
@@ -488,4 +498,4 @@ UNIT_MAIN(NULL, NULL, REMOTE(names), REMOTE(what_fails_at_open), REMOTE(no_page)
 	  UNIT_IN(a_group_closes_when_all_has_arrived, begin_group, end),
 	  REMOTE(a_group_opens_when_its_cell_has_begun),
 	  REMOTE(the_nic_ends_before_the_cell_begins), UNIT_IN(signals, begin_group, end),
-	  GROUP(wakes), UNIT_IN(forked, begin_group, end))
+	  GROUP(wakes), GROUP(a_nic_that_does_not_run), UNIT_IN(forked, begin_group, end))
