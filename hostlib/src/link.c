@@ -91,29 +91,6 @@ void nblib_link_kick(const struct nblib_link *l)
 		(void)!send(l->sock, &kick, sizeof(kick), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-void nblib_start(const struct nbar_group *g, uint32_t posted, bool sleeps)
-{
-	struct {
-		struct nbar_start start;
-		uint8_t value[sizeof(struct nbar_value)];
-	} message;
-	const struct nbar_port *port = g->port;
-	size_t size = sizeof(message.start);
-
-	if (port->link.remote) {
-		nblib_remote_rang(g, posted, sleeps);
-		return;
-	}
-	message.start = (struct nbar_start){
-		.cell = g->cell, .posted = posted, .sleeps = sleeps, .values = g->values != NULL
-	};
-	if (g->values && !sleeps)
-		size += nblib_value_posted(g, posted, message.value);
-	/* The NIC also looks at the doorbell now and then. */
-	if (send(port->start, &message, size, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		nblib_link_kick(&port->link);
-}
-
 bool nblib_link_look(struct nblib_link *l)
 {
 	struct pollfd end = { .fd = l->sock, .events = POLLRDHUP };

@@ -66,7 +66,8 @@ void control_client_drop(struct control_client *c)
 	free(c);
 }
 
-void control_client_move(struct control_client *c, struct control_nic *at)
+/* A client goes to another NIC. */
+static void client_move(struct control_client *c, struct control_nic *at)
 {
 	struct control_client **before;
 	uint32_t pid = c->client.pid, uid = c->client.uid;
@@ -101,7 +102,7 @@ void control_client_refuse(struct control_client *c, int status, const char *tex
 		daemon_send(c->fd, c->refusal, c->refusal->length, NULL, 0);
 	close(c->fd);
 	free(c->refusal);
-	control_remote_free(c);
+	free(c->remote);
 	free(c);
 }
 
@@ -206,6 +207,9 @@ static size_t client_request(struct control_client *c, struct control_room *room
 	size_t nfd = 1, i = 0;
 
 	if (c->remote && control_remote_request(c, room)) {
+		if (c->goes_to)
+			client_move(c, c->goes_to);
+		c->goes_to = NULL;
 		c->client.gives_page = c->client.gives_events = false;
 		return 0;
 	}

@@ -77,7 +77,8 @@ struct control_client {
 	bool busy;         /* its thread has a request of it: it is not idle */
 	bool dropped;      /* only its socket is left */
 	bool owes;         /* it has been sent a descriptor, and may not have read it */
-	struct control_remote *remote; /* NULL: a client of this machine */
+	struct control_remote *remote; /* malloc; NULL: a client of this machine */
+	struct control_nic *goes_to;   /* the NIC that a remote host has just named; else NULL */
 	struct nbar_reply *refusal;    /* to be sent before its socket is closed; NULL: none */
 	struct nbnic_client client;
 	uint64_t heard_at; /* control.nheard at its last request */
@@ -185,33 +186,23 @@ bool control_users_end(struct control *k);
 /* look.c: looks at the processes of the hosts that others wait for. */
 void control_look(struct control *k);
 
-/* A client goes to another NIC. */
-void control_client_move(struct control_client *c, struct control_nic *at);
-
-/* control_remote.c: takes a remote host. Reads its next message; the result is that of recv, with
- * EAGAIN while the message is not whole. Answers what only remote hosts request, and refuses what
- * they may not (true). Until a host has proven itself, it costs its socket, its memory, and two
- * short requests: the polling thread does not wake. A client of this machine is proven. */
+/* control_remote.c: begins a remote host, which has connected (false: no memory). Reads its next
+ * message; the result is that of recv, with EAGAIN while the message is not whole. Answers what
+ * only remote hosts request, and refuses what they may not (true). Until a host has proven itself,
+ * it costs its socket, its memory, and two short requests: the polling thread does not wake. A
+ * client of this machine is proven. */
+bool control_remote_begin(struct control_client *c);
 bool control_remote_is_proven(const struct control_client *c);
 bool control_remote_is_over(const struct control_client *c); /* its last reply has been made */
-void control_remote_arrival(struct control *k);
 ssize_t control_remote_receive(struct control_client *c, struct control_room *room);
 bool control_remote_request(struct control_client *c, struct control_room *room);
-void control_remote_free(struct control_client *c);
-
-/* control_listen.c: takes a new client of a user, or refuses it. */
-void control_admit_user(struct control_nic *at, struct control_client *c, const struct ucred *who);
-/* Accepts a connection of a host of this NIC. Without a descriptor, makes room or turns a host
- * away, and returns a negative errno: the caller tries again when the listener has an event. */
-int control_accept(struct control_nic *at, int listener);
-/* Waits without the turn. */
-void control_nap(struct control *k, long ns);
 
 /* control_listen.c: makes the socket of a daemon's NIC, or of an in-process NIC if possible;
- * removes all sockets; takes a new client. */
+ * removes all sockets; takes a new client; takes a remote host. */
 int control_listen(struct control_nic *at, const struct control_config *config);
 void control_listen_private(struct control_nic *at);
 void control_listeners_close(struct control *k);
 void control_arrival(struct control_nic *at);
+void control_remote_arrival(struct control *k);
 
 #endif

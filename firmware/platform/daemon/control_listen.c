@@ -25,6 +25,7 @@
 #include "daemon.h"
 #include "log.h"
 #include "nbar_hostnic.h"
+#include "remote.h"
 
 #define ID_BITS 9u /* low bits of a socket id, random; the other bits are the process id */
 #define NAMES_TRIED 16
@@ -149,7 +150,8 @@ void control_listeners_close(struct control *k)
 	}
 }
 
-void control_nap(struct control *k, long ns)
+/* Waits without the turn. */
+static void listen_nap(struct control *k, long ns)
 {
 	control_turn_give(k);
 	nanosleep(&(struct timespec){ .tv_nsec = ns }, NULL);
@@ -172,7 +174,7 @@ static void turn_away(struct control_nic *at, int listener)
 		/* The whole system has no descriptor left. The client waits in the queue; do not
 		 * spin here. */
 		free(c);
-		control_nap(k, 10000000);
+		listen_nap(k, 10000000);
 	} else {
 		snprintf(text, sizeof(text),
 			 "the %s of %s has no file descriptors left; "
@@ -228,13 +230,14 @@ static struct control_user *user_of(struct control *k, uint32_t uid)
 
 	while (u && u->nclosing >= CONTROL_CLOSING_MAX && u->nnap < NAPS_MAX) {
 		u->nnap++;
-		control_nap(k, 1000000);
+		listen_nap(k, 1000000);
 		u = control_user_get(k, uid); /* its thread may have freed it */
 	}
 	return u;
 }
 
-void control_admit_user(struct control_nic *at, struct control_client *c, const struct ucred *who)
+/* Takes a client that connects by c->fd, or refuses it. */
+static void listen_admit(struct control_nic *at, struct control_client *c, const struct ucred *who)
 {
 	struct control *k = at->control;
 
@@ -258,7 +261,9 @@ void control_admit_user(struct control_nic *at, struct control_client *c, const 
 		control_client_drop(c);
 }
 
-int control_accept(struct control_nic *at, int listener)
+/* Accepts a connection of a host of this NIC. Without a descriptor, makes room or turns a host
+ * away, and returns a negative errno: the caller tries again when the listener has an event. */
+static int listen_accept(struct control_nic *at, int listener)
 {
 	struct control *k = at->control;
 	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -269,7 +274,7 @@ int control_accept(struct control_nic *at, int listener)
 		return -errno;
 	/* A thread closes a dropped client soon, or a client delays it. */
 	if (closing(k) > 0 && ++k->nnap < NAPS_MAX) {
-		control_nap(k, 1000000);
+		listen_nap(k, 1000000);
 		return -EMFILE;
 	}
 	k->nnap = 0;
@@ -285,7 +290,7 @@ static bool listen_arrival(struct control_nic *at)
 	struct control_client *c;
 	struct ucred who;
 	socklen_t size = sizeof(who);
-	int fd = control_accept(at, at->fd);
+	int fd = listen_accept(at, at->fd);
 
 	if (fd < 0)
 		return false;
@@ -298,8 +303,27 @@ static bool listen_arrival(struct control_nic *at)
 		return true;
 	}
 	c->fd = fd;
-	control_admit_user(at, c, &who);
+	listen_admit(at, c, &who);
 	return true;
+}
+
+void control_remote_arrival(struct control *k)
+{
+	const struct ucred who = { .pid = 0, .uid = CONTROL_UID_REMOTE };
+	int fd = listen_accept(&k->nic[0], remote_socket(k->nicd->remote));
+	struct control_client *c;
+
+	if (fd < 0)
+		return;
+	c = calloc(1, sizeof(*c));
+	if (c)
+		c->fd = fd;
+	if (!c || !control_remote_begin(c)) {
+		free(c);
+		close(fd);
+		return;
+	}
+	listen_admit(&k->nic[0], c, &who);
 }
 
 /* Without a descriptor, accept() fails even if nobody waits. */

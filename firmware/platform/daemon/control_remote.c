@@ -48,36 +48,19 @@ static void tcp_set(int fd, int level, int option, int value)
 	(void)setsockopt(fd, level, option, &value, sizeof(value));
 }
 
-void control_remote_arrival(struct control *k)
+bool control_remote_begin(struct control_client *c)
 {
-	int fd = control_accept(&k->nic[0], remote_socket(k->nicd->remote));
-	const struct ucred who = { .pid = 0, .uid = CONTROL_UID_REMOTE };
-	struct control_client *c;
-
-	if (fd < 0)
-		return;
-	c = calloc(1, sizeof(*c));
-	if (c)
-		c->remote = calloc(1, sizeof(*c->remote));
-	if (!c || !c->remote) {
-		free(c);
-		close(fd);
-		return;
-	}
-	tcp_set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-	tcp_set(fd, SOL_SOCKET, SO_SNDBUF, 2 * NBAR_MESSAGE_MAX); /* a reply is sent whole */
-	tcp_set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-	tcp_set(fd, IPPROTO_TCP, TCP_KEEPIDLE, 1);
-	tcp_set(fd, IPPROTO_TCP, TCP_KEEPINTVL, 1);
-	tcp_set(fd, IPPROTO_TCP, TCP_KEEPCNT, SILENCE_S);
-	tcp_set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 1000 * SILENCE_S);
-	c->fd = fd;
-	control_admit_user(&k->nic[0], c, &who);
-}
-
-void control_remote_free(struct control_client *c)
-{
-	free(c->remote);
+	c->remote = calloc(1, sizeof(*c->remote));
+	if (!c->remote)
+		return false;
+	tcp_set(c->fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	tcp_set(c->fd, SOL_SOCKET, SO_SNDBUF, 2 * NBAR_MESSAGE_MAX); /* a reply is sent whole */
+	tcp_set(c->fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+	tcp_set(c->fd, IPPROTO_TCP, TCP_KEEPIDLE, 1);
+	tcp_set(c->fd, IPPROTO_TCP, TCP_KEEPINTVL, 1);
+	tcp_set(c->fd, IPPROTO_TCP, TCP_KEEPCNT, SILENCE_S);
+	tcp_set(c->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 1000 * SILENCE_S);
+	return true;
 }
 
 bool control_remote_is_proven(const struct control_client *c)
@@ -150,7 +133,7 @@ static void link_open(struct control_client *c, struct control_room *room)
 		answer(room, -NBAR_ENOENT, text);
 		return;
 	}
-	control_client_move(c, &k->nic[i]);
+	c->goes_to = &k->nic[i];
 	auth = remote_auth(k->nicd->remote);
 	memcpy(r->nonce + NBAR_NONCE_SIZE, req->nonce, NBAR_NONCE_SIZE);
 	if (getrandom(r->nonce, NBAR_NONCE_SIZE, 0) != NBAR_NONCE_SIZE) {

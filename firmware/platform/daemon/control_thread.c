@@ -24,7 +24,7 @@ static void client_close(struct control_client *c)
 		daemon_send(c->fd, c->refusal, c->refusal->length, NULL, 0);
 	close(c->fd);
 	free(c->refusal);
-	control_remote_free(c);
+	free(c->remote);
 	free(c);
 }
 

@@ -22,7 +22,7 @@ struct request_world {
 	uint32_t looks;  /* looks at the processes of hosts so far */
 	int page_error, events_error;
 	uint32_t peers, peers_left; /* peers that the wire has begun; peers that it still takes */
-	struct nbar_page copy;        /* of the remote host that is w.client */
+	struct nbar_page copy;      /* of the remote host that is w.client */
 	uint32_t pushes;
 	uint64_t now;
 	uint64_t in[NBAR_MESSAGE_MAX / 8];
