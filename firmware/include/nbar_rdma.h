@@ -22,6 +22,7 @@
 #define NBAR_RDMA_VERSION 1u
 #define NBAR_RDMA_TEXT 256u           /* bytes of a message, with its final zero */
 #define NBAR_RDMA_NO_CELL 0xffffffffu /* a push that wakes nobody */
+#define NBAR_RDMA_NO_MARK UINT64_MAX
 
 struct nbar_rdma;      /* a port of an RDMA device, and what belongs to it */
 struct nbar_rdma_link; /* a page with two copies */
@@ -56,8 +57,9 @@ struct nbar_rdma_ops {
 	 * thread; never waits. Pushes arrive in order. -EAGAIN: too many are on their way;
 	 * -ENOTCONN: the connection is broken. */
 	int (*push)(struct nbar_rdma_link *l, const void *at, size_t n, uint32_t cell);
-	/* Whether all pushes so far have arrived: 1 or 0, or -ENOTCONN. */
-	int (*arrived)(struct nbar_rdma_link *l);
+	/* Whether all pushes before the first call with this *mark have arrived: 1 or 0, or
+	 * -ENOTCONN. *mark is NBAR_RDMA_NO_MARK at first. */
+	int (*arrived)(struct nbar_rdma_link *l, uint64_t *mark);
 
 	/* NIC: the descriptor becomes readable when a push with a cell comes; take then calls
 	 * heard(arg) for each, with the arg of join. */

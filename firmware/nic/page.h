@@ -3,7 +3,8 @@
  * page.h - the NIC's side of a port's page: doorbells in, completions out.
  *
  * Called by the pass, and by requests. Trusts nothing that it reads: each word is read once, then
- * checked. It never reads back from the page what the NIC itself wrote there.
+ * checked. It never reads back from the page what the NIC itself wrote there, except for what only
+ * goes to a remote host (mirror.c).
  */
 #ifndef NBNIC_PAGE_H
 #define NBNIC_PAGE_H

@@ -139,10 +139,11 @@ static int port_choose(struct nbnic_request *r, uint32_t *port)
 		return nbnic_request_fail(r, -NBAR_ERANGE, "port %u: %s has ports 0 to %u", wanted,
 					  d->name, NBNIC_PORTS_MAX - 1);
 	if (wanted != NBAR_PORT_ANY && d->owner[wanted] && !d->owner[wanted]->pid)
-		return nbnic_request_fail(r, -NBAR_EBUSY,
-					  "port %u of %s is in use by a remote host; take another, "
-					  "or name none to get a free one",
-					  wanted, d->name);
+		return nbnic_request_fail(
+			r, -NBAR_EBUSY,
+			"port %u of %s is in use by a remote host, or by a process of another PID "
+			"namespace; take another, or name none to get a free one",
+			wanted, d->name);
 	if (wanted != NBAR_PORT_ANY && d->owner[wanted])
 		return nbnic_request_fail(r, -NBAR_EBUSY,
 					  "port %u of %s is in use by process %u; take another, "

@@ -26,6 +26,7 @@
 #define WAITS_A_LOOK 256u /* waits between two looks whether the link is lost */
 #define WAITS_AWAKE 1024u
 #define WAIT_NS 20000L
+#define AWAITS_MAX 500000u /* 10 s at least: a NIC that answers, but pushes nothing, is lost */
 
 static int remote_load(const char *name, const struct nbar_rdma_ops **out)
 {
@@ -35,10 +36,11 @@ static int remote_load(const char *name, const struct nbar_rdma_ops **out)
 	file = file && *file ? file : NBAR_RDMA_LIBRARY;
 	library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
 	if (!library)
-		return nblib_fail(-ELIBACC,
-				  "NIC %s: a remote NIC needs a library of nbar: %s: install it, "
-				  "or set LD_LIBRARY_PATH to its folder or NBAR_RDMA to the file",
-				  name, dlerror());
+		return nblib_fail(
+			-ELIBACC,
+			"NIC %s: a remote NIC needs a library of nbar: %s: install "
+			"the package nbar-nicd-verbs, or set LD_LIBRARY_PATH to its folder or NBAR_RDMA to the file",
+			name, dlerror());
 	*out = dlsym(library, NBAR_RDMA_SYMBOL);
 	if (!*out || (*out)->version != NBAR_RDMA_VERSION)
 		return nblib_fail(-ELIBBAD,
@@ -111,8 +113,11 @@ int nblib_remote_page(struct nbar_port *port)
 	else
 		err = nblib_link_call(l, &call);
 	if (err == 0 && (err = l->rdma->start(l->page, &its)) < 0)
-		nblib_fail(err, "NIC %s: the RDMA device refuses a connection to it: %s", l->nic,
-			   strerror(-err));
+		nblib_fail(err,
+			   err == -EADDRNOTAVAIL
+				   ? "NIC %s: its RDMA device has not the address of its daemon: %s"
+				   : "NIC %s: the RDMA device refuses a connection to it: %s",
+			   l->nic, strerror(-err));
 	port->has_start = err == 0;
 	if (err) {
 		/* The device may write into the page until its connection is closed. */
@@ -123,7 +128,7 @@ int nblib_remote_page(struct nbar_port *port)
 }
 
 /* Waits a little for the device, or for the NIC. False: the link is lost. A dead NIC ends the
- * connection, and with it the link, within the limits of host.c in wire/rdma. */
+ * connection, and with it the link, within the limits of hello.c in wire/rdma. */
 static bool wait_now(struct nblib_link *l, uint32_t *n)
 {
 	if (++*n % WAITS_A_LOOK == 0 && nblib_link_look(l))
@@ -164,7 +169,11 @@ void nblib_remote_rang(const struct nbar_group *g, uint32_t posted, bool sleeps)
 			push_now(l, v, offsetof(struct nbar_value, of) + nblib_value_length(v),
 				 NBAR_RDMA_NO_CELL);
 	}
-	push_now(l, g->doorbell, sizeof(*g->doorbell), kick ? g->cell : NBAR_RDMA_NO_CELL);
+	/* A sleeper does not push the post of another thread, whose value may not be there yet. */
+	if (sleeps)
+		push_now(l, &g->doorbell->wake_seq, sizeof(uint32_t), NBAR_RDMA_NO_CELL);
+	else
+		push_now(l, g->doorbell, sizeof(*g->doorbell), kick ? g->cell : NBAR_RDMA_NO_CELL);
 }
 
 void nblib_remote_push(struct nbar_port *port, const void *at, size_t n)
@@ -175,9 +184,10 @@ void nblib_remote_push(struct nbar_port *port, const void *at, size_t n)
 
 void nblib_remote_settle(struct nblib_link *l)
 {
+	uint64_t mark = NBAR_RDMA_NO_MARK;
 	uint32_t nwait = 0;
 
-	while (l->rdma->arrived(l->page) == 0 && wait_now(l, &nwait))
+	while (l->rdma->arrived(l->page, &mark) == 0 && wait_now(l, &nwait))
 		;
 }
 
@@ -185,8 +195,11 @@ int nblib_remote_await(struct nbar_port *port, uint32_t seq)
 {
 	uint32_t nwait = 0;
 
-	while (!order_settled(&port->page->settled, seq))
+	while (!order_settled(&port->page->settled, seq)) {
+		if (nwait == AWAITS_MAX)
+			shutdown(port->link.sock, SHUT_RDWR);
 		if (!wait_now(&port->link, &nwait))
 			return nblib_link_lost(&port->link);
+	}
 	return 0;
 }

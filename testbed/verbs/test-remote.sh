@@ -113,8 +113,10 @@ ok "the connections of the NICs break: the hosts take them as lost" dies \
 	'"$BUILD/verbs-break" $last_pid line error' 'daemon at .* ended'
 ok "after it, new groups work" "$oracle" -i 50 $a $b
 ok "the daemon is killed: the errors say so" dies "kill -KILL $last_pid" 'daemon at .* ended'
-ok "a new daemon at the same address" begins
+ok "a new daemon at the same address, which does not sleep" begins --idle yield
 ok "new groups work" "$oracle" -i 50 $a $b
+ok "its connections break: the hosts take them as lost" dies \
+	'"$BUILD/verbs-break" $last_pid line error' 'daemon at .* ended'
 end_processes
 (umask 077; echo 00112233445566778899aabbccddeeff >"$work/key"; echo ff112233445566778899aabbccddeeff >"$work/other")
 ok "a daemon with a key" begins --key-file "$work/key"

@@ -206,7 +206,7 @@ int rdma_push(struct nbar_rdma_link *l, const void *at, size_t n, uint32_t cell)
 	return rc;
 }
 
-int rdma_arrived(struct nbar_rdma_link *l)
+int rdma_arrived(struct nbar_rdma_link *l, uint64_t *mark)
 {
 	/* An empty push, which reports what no other push reports. */
 	struct ibv_send_wr wr = {
@@ -216,16 +216,24 @@ int rdma_arrived(struct nbar_rdma_link *l)
 	int rc = 0;
 
 	pthread_mutex_lock(&l->lock);
-	if (l->posted != l->asked)
+	if (*mark == NBAR_RDMA_NO_MARK && l->posted != l->asked)
 		rc = post_write(l, &wr, true);
-	if (rc == 0 || rc == -EAGAIN)
-		take_completions(l);
+	if (*mark == NBAR_RDMA_NO_MARK && rc == 0)
+		*mark = l->posted;
+	take_completions(l);
 	if (l->broken || !l->running)
 		rc = -ENOTCONN;
 	else
-		rc = rc == 0 && l->posted == l->done;
+		rc = *mark != NBAR_RDMA_NO_MARK && l->done >= *mark;
 	pthread_mutex_unlock(&l->lock);
 	return rc;
+}
+
+static void link_break(struct nbar_rdma_link *l)
+{
+	pthread_mutex_lock(&l->lock);
+	l->broken = true;
+	pthread_mutex_unlock(&l->lock);
 }
 
 void rdma_heard(struct nbar_rdma *d, void (*heard)(void *arg, uint32_t cell, void *more),
@@ -238,22 +246,26 @@ void rdma_heard(struct nbar_rdma *d, void (*heard)(void *arg, uint32_t cell, voi
 	for (uint32_t n = 0; n < EVENTS_A_CALL && !ibv_get_cq_event(d->channel, &cq, &of); n++) {
 		struct nbar_rdma_link *l = of;
 		struct ibv_wc wc;
+		int rc;
 
 		ibv_ack_cq_events(cq, 1);
 		/* What comes from here on makes another event. */
-		if (ibv_req_notify_cq(cq, 0))
-			continue;
-		for (uint32_t i = 0; i < 2 * RDMA_RECVS && ibv_poll_cq(cq, 1, &wc) > 0; i++) {
+		rc = ibv_req_notify_cq(cq, 0) ? -1 : 1;
+		for (uint32_t i = 0; i < 2 * RDMA_RECVS && rc > 0; i++) {
+			rc = ibv_poll_cq(cq, 1, &wc);
+			if (rc <= 0)
+				break;
 			/* The other side can also send what is no write. */
 			bool good = wc.status == IBV_WC_SUCCESS &&
 				    wc.opcode == IBV_WC_RECV_RDMA_WITH_IMM && post_recv(l);
 
-			if (!good) {
-				pthread_mutex_lock(&l->lock);
-				l->broken = true;
-				pthread_mutex_unlock(&l->lock);
-			}
+			if (!good)
+				link_break(l);
 			heard(l->arg, good ? be32toh(wc.imm_data) : NBAR_RDMA_NO_CELL, more);
+		}
+		if (rc < 0) {
+			link_break(l);
+			heard(l->arg, NBAR_RDMA_NO_CELL, more);
 		}
 	}
 }

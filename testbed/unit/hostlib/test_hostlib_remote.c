@@ -96,7 +96,7 @@ static int fake_push(struct nbar_rdma_link *l, const void *at, size_t n, uint32_
 	return 0;
 }
 
-static int fake_arrived(struct nbar_rdma_link *l)
+static int fake_arrived(struct nbar_rdma_link *l, uint64_t *mark)
 {
 	if (fake.unsettled == 0)
 		return 1;
@@ -325,7 +325,13 @@ static void a_post_is_one_push(void **state)
 	assert_int_equal(host->kick, 0);
 	heard_nothing();
 	host->kick = 1;
-	nblib_start(g, 5, true); /* a request for a wake */
+	/* A request for a wake: not the post of another thread, which pushes its value first. */
+	order_ask(&host->doorbell[CELL].wake_seq);
+	host->doorbell[CELL].posted = 77;
+	nblib_start(g, 5, true);
+	assert_int_equal(copy.doorbell[CELL].posted, 5);
+	assert_int_equal(copy.doorbell[CELL].wake_seq, 1);
+	host->doorbell[CELL].posted = 5;
 	assert_int_equal(fake.kicks, 1);
 	assert_int_equal(fake.pushes, 6);
 	host->completion[CELL].word = 5;
@@ -418,6 +424,15 @@ static void a_group_opens_when_its_cell_has_begun(void **state)
 	answer(NBAR_OP_GROUP_CLOSE, 4, 0, 0);
 }
 
+/* A NIC that answers, but never pushes. */
+static void a_nic_that_pushes_nothing(void **state)
+{
+	assert_int_equal(open_port(), 0);
+	host->settled = 2;
+	says(ask_group(), ENETDOWN, "gone");
+	assert_in_range(fake.waits, 500000, 600000);
+}
+
 static void the_nic_ends_before_the_cell_begins(void **state)
 {
 	assert_int_equal(open_port(), 0);
@@ -496,6 +511,6 @@ UNIT_MAIN(NULL, NULL, REMOTE(names), REMOTE(what_fails_at_open), REMOTE(no_page)
 	  UNIT_IN(a_connection_breaks, begin_group, end),
 	  UNIT_IN(a_full_queue_of_a_dead_nic, begin_group, end),
 	  UNIT_IN(a_group_closes_when_all_has_arrived, begin_group, end),
-	  REMOTE(a_group_opens_when_its_cell_has_begun),
+	  REMOTE(a_group_opens_when_its_cell_has_begun), REMOTE(a_nic_that_pushes_nothing),
 	  REMOTE(the_nic_ends_before_the_cell_begins), UNIT_IN(signals, begin_group, end),
 	  GROUP(wakes), GROUP(a_nic_that_does_not_run), UNIT_IN(forked, begin_group, end))
