@@ -2,8 +2,8 @@
 /*
  * mirror.c - pushes what the NIC writes into the page of a remote host. See mirror.h.
  *
- * Called by the pass. The host may write anything into the NIC's copy of the page: what is read
- * here only goes back to that host, and bounds no loop.
+ * Called by the pass. The host may write anything into the NIC's copy of the page. This file reads
+ * words of that copy only to push them to the same host; they bound no loop.
  */
 #include "mirror.h"
 #include "page.h"
@@ -134,7 +134,7 @@ void nbnic_mirror_kicked(struct nbnic_port *p)
 	p->mirror->kick = false;
 }
 
-/* Pushes what was not taken before, then tells the host that it has all of it. */
+/* Repeats pushes that the platform has refused, then pushes the number of the last request. */
 static void push_owed(struct nbnic_port *p)
 {
 	struct nbnic_mirror *m = p->mirror;

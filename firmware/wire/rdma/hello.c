@@ -148,7 +148,7 @@ static int hello_ask(const struct hello *h, enum nbar_op op, const void *body, u
 	int sent, rc;
 
 	memcpy(q.body, body, size);
-	/* A daemon that refuses a host need not read what it sends. */
+	/* A daemon may refuse this host before it reads the request. */
 	sent = hello_carry(h, POLLOUT, &q, q.head.length);
 	/* Another program may say less than this, and wait. */
 	rc = hello_carry(h, POLLIN, &reply, VERSION_END);

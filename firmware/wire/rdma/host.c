@@ -3,8 +3,8 @@
  * host.c - the side of a remote host: a thread that carries control messages between a socket pair
  * and TCP, and wakes the threads whose barriers have completed.
  *
- * libnbar has the other end of the pair, and sees there what it sees at a NIC of its own machine:
- * whole messages, and the end of the connection. The thread ends the connection if TCP or the RDMA
+ * libnbar has the other end of the pair. It reads whole messages there, and the end of the
+ * connection, as from a NIC of its own machine. The thread ends the connection if TCP or the RDMA
  * connection fails.
  */
 #include <errno.h>

@@ -255,7 +255,7 @@ void rdma_heard(struct nbar_rdma *d, void (*heard)(void *arg, uint32_t cell, voi
 			rc = ibv_poll_cq(cq, 1, &wc);
 			if (rc <= 0)
 				break;
-			/* The other side can also send what is no write. */
+			/* A hostile side can also send messages instead of writes. */
 			bool good = wc.status == IBV_WC_SUCCESS &&
 				    wc.opcode == IBV_WC_RECV_RDMA_WITH_IMM && post_recv(l);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_wire_rdma_link.c - the connection of a page: what it has for itself alone, what each failed
- * call leaves behind, and messages of the other side that are no pushes.
+ * test_wire_rdma_link.c - the connection of a page: each has its own domain; failed calls leave
+ * nothing behind; the queue of pushes; messages of the other side that are no pushes.
  *
  * No device is needed: the test replaces the calls of libibverbs.
  */
@@ -31,7 +31,7 @@ static struct {
 	struct ibv_mr mr[LINKS];
 	struct ibv_qp qp[LINKS];
 	struct ibv_cq cq[2 * LINKS];
-	uint32_t nmr, ncq, receives;
+	uint32_t nmr, ncq, receives, reports; /* reports: writes that report their completion */
 	/* The completion that is there, of the connection `event`. */
 	struct ibv_wc wc;
 	uint32_t nwc;
@@ -105,6 +105,7 @@ static int poll_cq(struct ibv_cq *q, int n, struct ibv_wc *wc)
 
 static int post_send(struct ibv_qp *q, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
+	fake.reports += (wr->send_flags & IBV_SEND_SIGNALED) != 0;
 	return 0;
 }
 
@@ -203,7 +204,7 @@ static struct nbar_rdma_link *joins(uint32_t i)
 	return l;
 }
 
-/* The other side of a link may write to what is in the link's domain: no other page is there. */
+/* The other side can write to all memory of the domain, so each page has a domain of its own. */
 static void a_domain_for_each_page(void **state)
 {
 	struct nbar_rdma_link *l[LINKS];
@@ -297,10 +298,81 @@ static void what_is_no_push(void **state)
 	}
 }
 
+static struct nbar_rdma_link *begins(void)
+{
+	const struct nbar_rdma_end its = { .mtu = IBV_MTU_256 };
+	struct nbar_rdma_link *l;
+
+	begin(NULL);
+	l = joins(1);
+	assert_int_equal(rdma_start(l, &its), 0);
+	return l;
+}
+
+static int push(struct nbar_rdma_link *l)
+{
+	return rdma_push(l, &page[1], 8, NBAR_RDMA_NO_CELL);
+}
+
+/* The device reports that the writes up to this one have ended. */
+static void reports(const struct nbar_rdma_link *l, uint64_t write, enum ibv_wc_status status)
+{
+	fake.event = l->send_cq;
+	fake.wc = (struct ibv_wc){ .status = status, .wr_id = write };
+	fake.nwc = 1;
+}
+
+static void the_queue_ends(void **state)
+{
+	struct nbar_rdma_link *l = begins();
+	uint64_t mark = NBAR_RDMA_NO_MARK;
+
+	for (uint32_t i = 0; i < RDMA_WRITES; i++)
+		assert_int_equal(push(l), 0);
+	assert_int_equal(fake.reports, RDMA_WRITES / RDMA_WRITES_SIGNALLED);
+	assert_int_equal(push(l), -EAGAIN);
+	assert_int_equal(rdma_arrived(l, &mark), 0);
+	reports(l, RDMA_WRITES, IBV_WC_SUCCESS);
+	assert_int_equal(push(l), 0);
+	rdma_leave(l);
+}
+
+/* Pushes of other threads, which come later, are not waited for. */
+static void a_mark_is_reached(void **state)
+{
+	struct nbar_rdma_link *l = begins();
+	uint64_t mark = NBAR_RDMA_NO_MARK;
+
+	assert_int_equal(push(l), 0);
+	assert_int_equal(rdma_arrived(l, &mark), 0);
+	assert_int_equal(fake.reports, 1); /* an empty write */
+	assert_int_equal(push(l), 0);
+	assert_int_equal(rdma_arrived(l, &mark), 0);
+	assert_int_equal(fake.reports, 1);
+	reports(l, 2, IBV_WC_SUCCESS);
+	assert_int_equal(rdma_arrived(l, &mark), 1);
+	rdma_leave(l);
+}
+
+/* A side that pushes now and then finds a connection that fails. */
+static void a_failure_is_found(void **state)
+{
+	struct nbar_rdma_link *l = begins();
+	uint64_t mark = NBAR_RDMA_NO_MARK;
+
+	reports(l, 1, IBV_WC_RETRY_EXC_ERR);
+	for (uint32_t i = 1; i < RDMA_WRITES_SIGNALLED; i++)
+		assert_int_equal(push(l), 0);
+	assert_int_equal(push(l), -ENOTCONN);
+	assert_int_equal(rdma_arrived(l, &mark), -ENOTCONN);
+	rdma_leave(l);
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, begin)
 
 UNIT_MAIN(NULL, NULL, TEST(a_domain_for_each_page), TEST(calls_that_fail), TEST(starts_once),
-	  TEST(what_is_no_push))
+	  TEST(what_is_no_push), TEST(the_queue_ends), TEST(a_mark_is_reached),
+	  TEST(a_failure_is_found))
 #else
 int main(void)
 {
