@@ -290,7 +290,7 @@ EACH_INLINE void by_size(uint8_t *to, const uint8_t *a, const uint8_t *b, uint32
 	case 4:
 		each(to, a, b, n, 4, f, flip);
 		return;
-	case 8:
+	default:
 		each(to, a, b, n, 8, f, flip);
 	}
 }

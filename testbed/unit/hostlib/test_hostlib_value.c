@@ -172,6 +172,29 @@ static void a_refused_value_is_forgotten(void **state)
 	nbar_close(port);
 }
 
+/* A NIC that breaks the rules writes what is no result of the barrier. */
+static void a_hostile_result_is_refused(void **state)
+{
+	struct nbar_value v = { .op = NBAR_SUM, .type = NBAR_DOUBLE, .count = 2 };
+	struct nbar_value *place;
+	struct cluster c;
+
+	start(&c, 1, 16);
+	require_ok(nbar_allreduce(c.g[0], &v, &v));
+	place = nblib_value_place(c.g[0], 1);
+	place->epoch = 1 + NBAR_VALUES_AHEAD;
+	assert_int_equal(nbar_result(c.g[0], 1, &v), -EINVAL);
+	place->epoch = 1;
+	place->type = 0xff;
+	assert_int_equal(nbar_result(c.g[0], 1, &v), -EINVAL);
+	place->type = NBAR_DOUBLE;
+	place->count = UINT8_MAX;
+	assert_int_equal(nbar_result(c.g[0], 1, &v), -EINVAL);
+	place->count = 2;
+	require_ok(nbar_result(c.g[0], 1, &v));
+	cluster_end(&c);
+}
+
 /* --- processes of a host, as threads --------------------------------------------------------- */
 
 #define MATES 4u
@@ -343,4 +366,5 @@ static void refused_groups(void **state)
 
 UNIT_MAIN(setup, teardown, UNIT(every_member_gets_the_result), UNIT(wrong_values_are_refused),
 	  UNIT(values_that_differ_end_the_group), UNIT(a_refused_value_is_forgotten),
-	  UNIT(mates_share_a_member), UNIT(mates_post_ahead), UNIT(refused_groups))
+	  UNIT(a_hostile_result_is_refused), UNIT(mates_share_a_member), UNIT(mates_post_ahead),
+	  UNIT(refused_groups))

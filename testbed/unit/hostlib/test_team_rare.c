@@ -248,6 +248,7 @@ static void epochs_of_a_group_may_be_large(void **state)
 	completion.word = epoch;
 	require_ok(team_init(&team, 2, &g));
 	assert_int_equal(team.released, epoch); /* 0 would count as a later barrier */
+	assert_int_equal(nbar_team_post(&team, 2, &ticket), -ERANGE);
 	require_ok(nbar_team_post(&team, 0, &ticket));
 	assert_int_equal(ticket, epoch + 1);
 	assert_int_equal(doorbell.posted, 0);

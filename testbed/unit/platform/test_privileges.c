@@ -97,13 +97,26 @@ int __wrap_setresuid(uid_t r, uid_t e, uid_t s)
 	return call("setresuid %u %u %u; ", r, e, s);
 }
 
+int __real_mkdir(const char *path, mode_t mode);
+int __real_open(const char *path, int flags, ...);
+
+/* The coverage build writes its counts by these, too. */
+static bool not_ours(const char *path)
+{
+	return strcmp(path, "/run/x") != 0;
+}
+
 int __wrap_mkdir(const char *path, mode_t mode)
 {
+	if (not_ours(path))
+		return __real_mkdir(path, mode);
 	return call("mkdir %s %o; ", path, mode);
 }
 
 int __wrap_open(const char *path, int flags, ...)
 {
+	if (not_ours(path))
+		return __real_open(path, flags, 0644);
 	assert_int_equal(flags, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return call("open %s; ", path) < 0 ? -1 : DIR_FD;
 }
