@@ -75,9 +75,23 @@ static uint64_t boot_of(uint64_t seed)
 	return hash;
 }
 
+/* Writes the name of this process's NIC, as the settings of the MPI give it, else as the
+ * environment does; else "". False: the settings give no name. */
+static bool nic_of(const struct nbmpi_config *config, uint32_t rank, char nic[NBMPI_NIC_SIZE])
+{
+	const char *env = getenv("NBAR_NIC");
+
+	if (!nbmpi_nic_name(config, rank, nic, NBMPI_NIC_SIZE))
+		return false;
+	if (!*nic && env)
+		snprintf(nic, NBMPI_NIC_SIZE, "%s", env);
+	return true;
+}
+
 static uint64_t host_of(const struct nbmpi_config *config, uint32_t rank, uint64_t seed)
 {
 	char nic[NBMPI_NIC_SIZE];
+	const pid_t pid = getpid();
 	struct utsname host;
 	uint64_t hash = mix_inode(seed, "/proc/self/ns/pid");
 
@@ -85,9 +99,13 @@ static uint64_t host_of(const struct nbmpi_config *config, uint32_t rank, uint64
 	hash = mix_inode(hash, NBAR_HOSTNIC_DIR); /* the files of mates.c */
 	if (uname(&host) == 0)
 		hash = mix_text(hash, host.nodename);
-	if (nbmpi_nic_name(config, rank, nic, sizeof(nic)))
+	if (nic_of(config, rank, nic)) {
 		hash = mix_text(hash, nic);
-	hash = mix_text(hash, getenv("NBAR_NIC"));
+		/* A port of a remote NIC belongs to one process. */
+		if (strncmp(nic, NBAR_REMOTE_PREFIX, sizeof(NBAR_REMOTE_PREFIX) - 1) == 0 &&
+		    config->where != NBMPI_WHERE_HOST)
+			hash = mix(hash, &pid, sizeof(pid));
+	}
 	return mix_text(hash, getenv("NBAR_RUN_DIR"));
 }
 
@@ -102,15 +120,14 @@ const char *nbmpi_node_lacks_nic(void)
  * nbar_open can tell. A NIC whose daemon was killed counts as present, too. */
 static bool has_nic(const struct nbmpi_config *config, uint32_t rank)
 {
-	const char *env = getenv("NBAR_NIC");
 	char nic[NBMPI_NIC_SIZE], dir[108], path[sizeof(dir) + sizeof(nic) + 8];
 	int n = nbar_run_dir_find(dir, sizeof(dir));
 
-	if (!config->enable || config->where == NBMPI_WHERE_HOST ||
-	    !nbmpi_nic_name(config, rank, nic, sizeof(nic)) || n < 0 || (size_t)n >= sizeof(dir))
+	if (!config->enable || config->where == NBMPI_WHERE_HOST || !nic_of(config, rank, nic) ||
+	    n < 0 || (size_t)n >= sizeof(dir))
 		return true;
 	if (!*nic)
-		snprintf(nic, sizeof(nic), "%s", env && *env ? env : "n0");
+		snprintf(nic, sizeof(nic), "n0");
 	if (strchr(nic, '/'))
 		return true;
 	nic[strcspn(nic, ":")] = '\0';

@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define NBAR_REMOTE_PREFIX "rdma:" /* of names of NICs that share no memory with this host */
+
 /* Writes the path of the run directory, the first of these that applies: $NBAR_RUN_DIR; /run/nbar
  * for root; $XDG_RUNTIME_DIR/nbar; /tmp/nbar-UID. A program with more rights than its caller
  * ignores the caller's environment. Returns what snprintf returns. */

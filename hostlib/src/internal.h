@@ -132,8 +132,6 @@ void nblib_host_poll(const struct nblib_link *l);
 
 /* --- remote.c: NICs that share no memory with this host ------------------------------------- */
 
-#define NBLIB_REMOTE_PREFIX "rdma:"
-
 /* Sets remote, rdma and sock of the link. name: up to the name of the NIC, which is in l->nic. */
 int nblib_remote_connect(struct nblib_link *l, const char *name);
 void nblib_remote_close(struct nblib_link *l);

@@ -83,7 +83,7 @@ static int connect_remote(struct nblib_link *l, const char *name, uint32_t *port
 		return -EINVAL;
 	snprintf(l->nic, sizeof(l->nic), "%.*s", (int)length, nic);
 	snprintf(address, sizeof(address), "%.*s", (int)(nic - name - 1), name);
-	snprintf(l->path, sizeof(l->path), "%s", address + sizeof(NBLIB_REMOTE_PREFIX) - 1);
+	snprintf(l->path, sizeof(l->path), "%s", address + sizeof(NBAR_REMOTE_PREFIX) - 1);
 	return nblib_remote_connect(l, address);
 }
 
@@ -161,7 +161,7 @@ int nblib_link_open(struct nblib_link *l, const char *name, uint32_t socket_id, 
 		snprintf(l->path, sizeof(l->path), "%.100s", name);
 		err = nblib_host_connect(l, name, socket_id);
 	} else if (name &&
-		   strncmp(name, NBLIB_REMOTE_PREFIX, sizeof(NBLIB_REMOTE_PREFIX) - 1) == 0) {
+		   strncmp(name, NBAR_REMOTE_PREFIX, sizeof(NBAR_REMOTE_PREFIX) - 1) == 0) {
 		err = connect_remote(l, name, port);
 	} else {
 		err = parse_name(l, name ? name : "n0", port);

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "internal.h"
+#include "nbar_host.h"
 #include "order.h"
 
 #define WAITS_A_LOOK 256u /* waits between two looks whether the link is lost */
@@ -61,7 +62,7 @@ static void remote_on_wake(void *arg, uint32_t cell)
 
 int nblib_remote_connect(struct nblib_link *l, const char *name)
 {
-	const char *address = name + sizeof(NBLIB_REMOTE_PREFIX) - 1;
+	const char *address = name + sizeof(NBAR_REMOTE_PREFIX) - 1;
 	char text[NBAR_RDMA_TEXT];
 	int err;
 

@@ -8,6 +8,7 @@ guests=1
 at=$(rdma link show "$device/1" | sed -n 's/.* netdev \([^ ]*\).*/\1/p')
 at=$(ip -4 -o addr show dev "$at" | sed 's/.* inet \([0-9.]*\).*/\1/'):7100
 a=rdma:$at/n0 b=rdma:$at/n1
+bin=$(realpath "$BUILD")
 
 begins() {
 	daemon "$work/d" $times --attach "$at" --nics 3 "$@"
@@ -73,6 +74,14 @@ domains() {
 	return $rc
 }
 
+# Each rank is a member of its own, because a port of a remote NIC belongs to one process.
+ranks() { # MPI
+	local start=(mpirun.openmpi)
+	[ "$1" = openmpi ] || start=(mpiexec.hydra -genv LD_PRELOAD "$bin/libnbar-mpi-mpich.so")
+	timeout -k 5 300 "${start[@]}" -np 4 "$bin/mpi-oracle.$1" -s "$work/ranks.$1" -e nic \
+		blocking=20 nonblocking=10 split=3 allreduce=10
+}
+
 # More hosts connect than the daemon has descriptors. They say nothing, or stop amid a message.
 crowd() {
 	local rc=0 fd all=()
@@ -101,6 +110,17 @@ ok "barriers of 2 by each algorithm, as threads wait by default" algorithms
 ok "groups of 3 and 5, with a host of the NIC's own machine" sizes
 ok "each member in turn comes late" "$oracle" -i 6 -d 300 $a $b
 ok "with values" values
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+export OMPI_MCA_mca_base_component_path=$bin/components:SYS_DEFAULT OMPI_MCA_coll_nbar_enable=1
+export OMPI_MCA_btl=^openib NBAR_NIC=$a
+for mpi in openmpi mpich; do
+	if [ -x "$bin/mpi-oracle.$mpi" ]; then
+		ok "4 ranks of $mpi on one host" ranks $mpi
+	else
+		skip "4 ranks of $mpi on one host" "no $mpi here"
+	fi
+done
+unset NBAR_NIC
 ok "signals" "$oracle" -H -i 100 $a $b rdma:$at/n2
 ok "queue pairs and memory of closed ports are given back" soon unchanged "$qps" "$mrs" "$pds"
 ok "no host can write to the page of another" domains

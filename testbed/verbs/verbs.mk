@@ -42,7 +42,7 @@ check-verbs: deps ## the wire verbs, on soft RDMA devices of guests in QEMU: tak
 	$(Q)testbed/deps.sh $(VERBS_DEPS)
 	$(Q)$(MAKE) --no-print-directory check-verbs-nodeps
 
-check-verbs-nodeps: all $$(VERBS_BIN)
+check-verbs-nodeps: all $$(VERBS_BIN) $$(MPI_ORACLE)
 	$(Q)BUILD=$(BUILD) TEST_TIMEOUT=1850 testbed/run $(VERBS_LIST)
 
 # ROUNDS barriers of each plan. TEST_LIMIT and TEST_TIMEOUT, in seconds, are large on purpose.
