@@ -369,10 +369,6 @@ uint32_t nblib_value_posted(const struct nbar_group *g, uint32_t epoch, uint8_t 
 /* Writes the value of a barrier into the page, before it is posted. */
 void nblib_value_put(struct nbar_group *g, uint32_t epoch, const struct nbar_value *value);
 
-/* As nbar_process_team_post, for a caller that counts its barriers: ticket is 1, 2, 3, ... */
-int nblib_procs_post(struct nbar_process_team *procs, struct nbar_group *g, uint32_t me,
-		     uint32_t ticket);
-
 /* True if all processes have arrived. */
 static inline bool nblib_procs_arrived(const struct nbar_process_team *procs, uint32_t ticket)
 {

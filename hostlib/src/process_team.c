@@ -97,12 +97,6 @@ static int procs_post(struct nbar_process_team *procs, struct nbar_group *g, uin
 	return 0;
 }
 
-int nblib_procs_post(struct nbar_process_team *procs, struct nbar_group *g, uint32_t me,
-		     uint32_t ticket)
-{
-	return procs_post(procs, g, me, ticket, NULL);
-}
-
 static int procs_post_next(struct nbar_process_team *procs, struct nbar_group *g, uint32_t me,
 			   const struct values *values, uint32_t *ticket)
 {

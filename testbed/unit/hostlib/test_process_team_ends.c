@@ -113,7 +113,7 @@ static void an_owner_that_dies_is_missed(void **state)
 	require_ok(nbar_attach("n0", &share, &port));
 	require_ok(nbar_group_attach(port, &share, &g));
 	require_ok(nbar_process_team_init(&procs, 2));
-	require_ok(nblib_procs_post(&procs, g, 1, 1));
+	require_ok(nbar_process_team_post(&procs, g, 1, NULL));
 	kill(child, SIGKILL);
 	assert_int_equal(nbar_process_team_wait(&procs, g, 1, NULL, NBAR_FOREVER), -ECONNRESET);
 	waitpid(child, NULL, 0);

@@ -123,7 +123,7 @@ static int waits(void)
 
 static int last_arrives(void)
 {
-	return nblib_procs_post(&shared->procs, NULL, 0, TICKET);
+	return nbar_process_team_post(&shared->procs, NULL, 0, NULL);
 }
 
 /* A team of which all have arrived but process 0. */
@@ -132,7 +132,7 @@ static void prepare(uint32_t size)
 	memset(shared, 0, sizeof(*shared));
 	require_ok(nbar_process_team_init(&shared->procs, size));
 	for (uint32_t i = 1; i < size; i++)
-		require_ok(nblib_procs_post(&shared->procs, NULL, i, TICKET));
+		require_ok(nbar_process_team_post(&shared->procs, NULL, i, NULL));
 	arriver = 0;
 	waits_here = lost = false;
 }

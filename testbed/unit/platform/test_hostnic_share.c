@@ -53,7 +53,7 @@ static void join_host(const char *nic)
 
 static int arrive_and_wait(uint32_t ticket, uint64_t timeout_ns)
 {
-	int rc = nblib_procs_post(procs(), group, mate, ticket);
+	int rc = nbar_process_team_post(procs(), group, mate, NULL);
 
 	return rc < 0 ? rc : nbar_process_team_wait(procs(), group, ticket, NULL, timeout_ns);
 }
@@ -112,7 +112,7 @@ static void owner_computes(void)
 {
 	join_host(QUICK);
 	if (mate == 0)
-		want_ok(nblib_procs_post(procs(), group, mate, 1));
+		want_ok(nbar_process_team_post(procs(), group, mate, NULL));
 	meet(&hosts->posted);
 	if (mate != 0)
 		want_ok(arrive_and_wait(1, NBAR_FOREVER));
