@@ -31,7 +31,6 @@ struct result_column {
 };
 
 #define RESULT_COLUMNS_MAX 32u
-#define RESULT_BYTES_MAX ((size_t)64 << 20) /* of a JSON file that is read */
 
 struct result;
 

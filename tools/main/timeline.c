@@ -56,16 +56,6 @@ void timeline_thread(struct timeline *t, struct timeline_track at, const char *n
 			at.process, at.thread, name);
 }
 
-void timeline_edge(struct timeline *t, char phase, struct timeline_track at, const char *name,
-		   uint64_t time)
-{
-	if (timeline_has_room(t, 1))
-		fprintf(t->to,
-			",\n{\"ph\":\"%c\",\"cat\":\"barrier\",\"id\":%u,\"pid\":%u,\"tid\":%u,"
-			"\"name\":\"%s\",\"ts\":" TIME "}",
-			phase, at.thread, at.process, at.thread, name, TIME_OF(time));
-}
-
 void timeline_slice(struct timeline *t, struct timeline_track at, const char *name, uint64_t begin,
 		    uint64_t end)
 {

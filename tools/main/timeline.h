@@ -35,10 +35,6 @@ void timeline_end(struct timeline *t);
 void timeline_process(struct timeline *t, uint32_t process, const char *name);
 void timeline_thread(struct timeline *t, struct timeline_track at, const char *name);
 
-/* Begin ('b') or end ('e') of a barrier that other events of its track may overlap. */
-void timeline_edge(struct timeline *t, char phase, struct timeline_track at, const char *name,
-		   uint64_t time);
-
 /* A slice; two slices of a track must not overlap, except that one may contain the other. */
 void timeline_slice(struct timeline *t, struct timeline_track at, const char *name, uint64_t begin,
 		    uint64_t end);
