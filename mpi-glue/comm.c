@@ -9,8 +9,7 @@
 
 #include "comm_internal.h"
 
-struct nbmpi_self nbmpi_self = { .lock = PTHREAD_MUTEX_INITIALIZER,
-				 .read = PTHREAD_MUTEX_INITIALIZER };
+struct nbmpi_self nbmpi_self = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* --- a communicator begins and ends ---------------------------------------------------------- */
 

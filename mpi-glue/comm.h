@@ -217,14 +217,4 @@ void nbmpi_yield(void);
 /* Error code of the failure of this communicator's barriers. */
 int nbmpi_comm_code(const struct nbmpi_comm *c);
 
-/* Barriers of a communicator, as the NIC of this host has counted them: all, or those whose last
- * token came from the host of one rank. See nbar_group_stat. */
-struct nbmpi_last {
-	uint64_t barriers, ns, most_ns; /* sum of their latencies, and the longest */
-};
-
-/* Writes all barriers, and those of each rank. All is 0 if no NIC runs the barriers. 0 or a
- * negative error. */
-int nbmpi_comm_last(struct nbmpi_comm *c, struct nbmpi_last *all, struct nbmpi_last *of);
-
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * comm_internal.h - what comm.c, barrier.c, post.c, join.c (set-up), port.c, mates.c, wait.c,
- * last.c and log.c share.
+ * comm_internal.h - what comm.c, barrier.c, post.c, join.c (set-up), port.c, mates.c, wait.c and
+ * log.c share.
  */
 #ifndef NBMPI_COMM_INTERNAL_H
 #define NBMPI_COMM_INTERNAL_H
@@ -77,7 +77,6 @@ struct nbmpi_self {
 	struct nbmpi_start start;
 	char nic[NBMPI_NIC_SIZE]; /* the name for nbar_open; empty: NULL */
 	pthread_mutex_t lock;     /* protects ports, the list, and each open and close on a port */
-	pthread_mutex_t read;     /* taken after `lock`; no group closes while a tool holds it */
 	struct nbmpi_comm *comm;
 	struct nbmpi_counters gone; /* counters of closed communicators */
 	struct nbmpi_port *own;     /* our own port, if this rank has been a leader */

@@ -25,7 +25,7 @@ MPICH_LIBS = $(filter -L% -l%,$(shell $(MPICC_MPICH) -link_info 2>/dev/null))
 OPENMPI_LIBS = $(shell $(MPICC_OPENMPI) --showme:link 2>/dev/null)
 
 # What knows no MPI.
-GLUE_OBJ := $(patsubst %,$(BUILD)/glue/mpi-glue/%.o,barrier comm config exchange fold join judge last log mates node port \
+GLUE_OBJ := $(patsubst %,$(BUILD)/glue/mpi-glue/%.o,barrier comm config exchange fold join judge log mates node port \
                        post tuned wait)
 MPICH_OBJ := $(patsubst %,$(BUILD)/mpich/mpi-glue/%.o,mpi_value pmpi pmpi_exchange pmpi_f08 pmpi_request)
 

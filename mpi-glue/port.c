@@ -139,10 +139,8 @@ void nbmpi_port_close_group(struct nbmpi_comm *c)
 {
 	struct nbmpi_port *port = c->port;
 
-	pthread_mutex_lock(&nbmpi_self.read);
 	nbar_group_close(c->group);
 	c->port = NULL;
-	pthread_mutex_unlock(&nbmpi_self.read);
 	if (--port->ngroup == 0 && port != nbmpi_self.own)
 		leave_unused(port);
 }

@@ -53,7 +53,7 @@ $(BUILD)/test_hostlib_start: ALL_LDFLAGS += $(call wrap,send syscall)
 $(BUILD)/test_hostlib_reply: ALL_LDFLAGS += $(call wrap,readlink)
 $(BUILD)/test_hostlib_link: ALL_LDFLAGS += $(call wrap,nblib_link_start)
 $(BUILD)/test_hostlib_wait: ALL_LDFLAGS += $(call wrap,clock_gettime nanosleep poll sched_yield shutdown syscall)
-$(BUILD)/test_hostlib_wait $(BUILD)/test_glue_last: ALL_LDFLAGS += $(call wrap,sched_getcpu sched_getaffinity sched_setaffinity)
+$(BUILD)/test_hostlib_wait: ALL_LDFLAGS += $(call wrap,sched_getcpu sched_getaffinity sched_setaffinity)
 # Its calls are followed instruction by instruction: those of the dynamic linker are no part of them.
 $(BUILD)/test_process_team_sleep: ALL_LDFLAGS += $(call wrap,syscall clock_gettime) -Wl,-z,now
 $(BUILD)/test_wire_ring: ALL_LDFLAGS += $(call wrap,calloc aligned_alloc free getrandom)
@@ -120,13 +120,12 @@ $(BUILD)/test_exchange: ALL_LDFLAGS += $(call wrap,calloc)
 $(BUILD)/test_glue_config: ALL_LDFLAGS += $(call wrap,dlopen uname)
 # Ranks are processes, with a fake MPI between them. Their system calls and allocations fail on demand.
 RANKS_OBJ := $(BUILD)/test/testbed/unit/glue/ranks.o $(BUILD)/test/testbed/unit/glue/rank_faults.o
-RANKS_BIN := $(patsubst %,$(BUILD)/%,test_join test_join_faults test_glue_post test_glue_ended test_glue_tuned test_glue_last test_glue_rare test_glue_value test_judge)
+RANKS_BIN := $(patsubst %,$(BUILD)/%,test_join test_join_faults test_glue_post test_glue_ended test_glue_tuned test_glue_rare test_glue_value test_judge)
 $(RANKS_BIN): $(RANKS_OBJ)
 $(RANKS_BIN): ALL_LDFLAGS += $(call wrap,malloc calloc aligned_alloc free getrandom open posix_fallocate mmap socket connect sendmsg recvmsg fstat pthread_create pthread_join pthread_mutex_init pthread_mutex_destroy pthread_mutex_lock pthread_mutex_trylock pthread_mutex_unlock clock_gettime sched_yield nanosleep)
 $(BUILD)/test_glue_ended: ALL_LDFLAGS += $(call wrap,nbar_nic_why)
 $(BUILD)/test_glue_post $(BUILD)/test_judge: ALL_LDFLAGS += $(call wrap,nbar_post)
 $(BUILD)/test_judge: ALL_LDFLAGS += $(call wrap,nbar_process_team_post)
-$(BUILD)/test_glue_last: ALL_LDFLAGS += $(call wrap,nbar_group_stat_sized nbar_wait nbar_process_team_wait)
 $(BUILD)/test_glue_log: ALL_LDFLAGS += $(call wrap,nbar_missing_why nbar_nic_why nbar_error)
 $(BUILD)/test_glue_tuned: ALL_LDFLAGS += $(call wrap,dlopen dlsym dlerror)
 $(BUILD)/test_glue_rare: ALL_LDFLAGS += $(call wrap,nbar_group_open nbar_missing_why nbar_error)

@@ -40,8 +40,7 @@ int nbar_nic_latency(const char *nic, struct nbar_rep_nic_latency *out);
  * Which ranks a member waited for, as its NIC knows it: from which rank the last token of each
  * barrier came, in order of arrival, and how long the barrier took from its start. The sender of
  * the last token may itself have waited for another rank: nbar_extra(3) says what this means in
- * each plan. The library writes `size` bytes: its struct, cut off or filled up with 0. The macro
- * gives the size that the program was compiled with.
+ * each plan.
  */
 #define NBAR_LAST_MAX 8u
 struct nbar_group_stat {
@@ -52,11 +51,8 @@ struct nbar_group_stat {
 	struct nbar_last last[NBAR_LAST_MAX]; /* one per rank, greatest sum of latencies first */
 };
 
-/* Errors: -EOPNOTSUPP this NIC does not record it; -ENOENT a "signal" group. */
-int nbar_group_stat_sized(const struct nbar_group *g, struct nbar_group_stat *out, size_t size);
-#define nbar_group_stat(g, out) nbar_group_stat_sized(g, out, sizeof(*(out)))
-
-/* As nbar_nic_groups, but visit also gets the statistic of the group; NULL: the NIC has none. */
+/* As nbar_nic_groups, but visit also gets the statistic of the group; NULL: the NIC has none, as
+ * for a "signal" group. */
 int nbar_nic_group_stats(const char *nic,
 			 int (*visit)(void *arg, const struct nbar_group_info *info,
 				      const struct nbar_group_stat *stat),

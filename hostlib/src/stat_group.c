@@ -123,16 +123,3 @@ int nblib_stat_group(struct nblib_link *link, uint32_t port, uint32_t cell, uint
 	free(last);
 	return n < 0 ? n : 0;
 }
-
-int nbar_group_stat_sized(const struct nbar_group *g, struct nbar_group_stat *out, size_t size)
-{
-	struct nbar_group_stat stat;
-	uint32_t index;
-	int err = nblib_stat_group(&g->port->link, g->port->number, g->cell, &index, &stat);
-
-	if (err)
-		return err;
-	memset(out, 0, size);
-	memcpy(out, &stat, size < sizeof(stat) ? size : sizeof(stat));
-	return 0;
-}

@@ -3,9 +3,8 @@
  * coll_nbar.h - the Open MPI component coll/nbar: what its files share.
  *
  * coll_nbar_component.c: parameters, start and end. coll_nbar_module.c: communicators, their
- * barriers and allreduces. coll_nbar_request.c: requests of nonblocking ones. coll_nbar_last.c:
- * which ranks a communicator has waited for. coll_nbar_look.c: how a program looks for messages
- * after a barrier. Only the code behind comm.h knows NICs.
+ * barriers and allreduces. coll_nbar_request.c: requests of nonblocking ones. coll_nbar_look.c:
+ * how a program looks for messages after a barrier. Only the code behind comm.h knows NICs.
  */
 #ifndef COLL_NBAR_H
 #define COLL_NBAR_H
@@ -54,14 +53,6 @@ void coll_nbar_start(const struct nbmpi_config *config);
 void coll_nbar_stop(void);
 
 mca_coll_base_module_t *coll_nbar_comm_query(ompi_communicator_t *comm, int *priority);
-
-/* Returns the state of a communicator; NULL: it has called no barrier, and has no state. */
-struct nbmpi_comm *coll_nbar_comm_find(ompi_communicator_t *comm);
-
-/* --- coll_nbar_last.c ---------------------------------------------------------------------- */
-
-/* Registers the performance variables that belong to a communicator. */
-void coll_nbar_last_register(void);
 
 /* --- coll_nbar_look.c ---------------------------------------------------------------------- */
 

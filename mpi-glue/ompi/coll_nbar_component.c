@@ -90,7 +90,6 @@ static void register_counters(void)
 				NBMPI_WHY_##name * sizeof(uint64_t));
 	NBMPI_WHYS(WHY)
 #undef WHY
-	coll_nbar_last_register();
 }
 
 static int component_register(void)

@@ -298,9 +298,7 @@ static struct nbmpi_comm *module_comm_of(mca_coll_nbar_module_t *module, ompi_co
 	if (!c) {
 		c = nbmpi_comm_open(comm, (uint32_t)ompi_comm_rank(comm),
 				    (uint32_t)ompi_comm_size(comm), OMPI_COMM_IS_INTER(comm), kind);
-		/* Release: pairs with coll_nbar_comm_find, which a tool may call on another
-		 * thread. */
-		__atomic_store_n(&module->comm[kind], c, __ATOMIC_RELEASE);
+		module->comm[kind] = c;
 	}
 	return c;
 }
@@ -427,17 +425,6 @@ static int module_iallreduce(const void *in, void *out, int count, struct ompi_d
 					  module->iallreduce_module);
 	}
 	return nbmpi_comm_code(c);
-}
-
-struct nbmpi_comm *coll_nbar_comm_find(ompi_communicator_t *comm)
-{
-	mca_coll_nbar_module_t *module;
-
-	if (comm->c_coll->coll_barrier != module_barrier)
-		return NULL;
-	module = (mca_coll_nbar_module_t *)comm->c_coll->coll_barrier_module;
-	/* Acquire: pairs with module_comm_of. */
-	return __atomic_load_n(&module->comm[NBMPI_BARRIERS], __ATOMIC_ACQUIRE);
 }
 
 /* Does in MPI_Init what would make the first barriers several times as long: makes the state of

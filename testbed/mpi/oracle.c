@@ -33,7 +33,6 @@ static const struct {
 	{ "mixed", test_mixed, 2000, "both on one communicator, at random" },
 	{ "allreduce", test_allreduce, 2000, "MPI_Allreduce and MPI_Iallreduce of few bytes" },
 	{ "persistent", test_persistent, 500, "a persistent barrier, where this MPI has it" },
-	{ "last", test_last, 50, "MPI_T has whom a communicator has waited for: Open MPI alone" },
 	{ "late", test_late, 1, "each rank in turn comes 0.2 s late, and all see it" },
 	{ "split", test_split, 100, "communicators of all kinds" },
 	{ "storm", test_storm, 2000, "communicators made, used and freed" },

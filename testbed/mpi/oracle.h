@@ -59,7 +59,6 @@ void test_nonblocking(int n);
 void test_outstanding(int n);
 void test_mixed(int n);
 void test_late(int n);
-void test_last(int n);
 void test_allreduce(int n);
 void test_persistent(int n);
 void test_split(int n);

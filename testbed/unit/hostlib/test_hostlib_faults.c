@@ -170,17 +170,21 @@ static int stop(void *arg, const struct nbar_group_info *info)
 	return 1;
 }
 
+static int look(void *arg, const struct nbar_group_info *info, const struct nbar_group_stat *stat)
+{
+	return 0;
+}
+
 static int share_and_look(struct run *r)
 {
 	struct nbar_rep_nic_stat stat;
 	struct nbar_rep_nic_latency latency;
-	struct nbar_group_stat last;
 	struct nbar_share share;
 
 	TRY(nbar_nic_stat("n0", &stat));
 	TRY(nbar_nic_latency("n0", &latency));
-	TRY(nbar_group_stat(r->group[0], &last));
 	TRY(nbar_nic_groups("n0", stop, NULL));
+	TRY(nbar_nic_group_stats("n0", look, NULL));
 	nbar_group_share(r->group[0], &share);
 	TRY(nbar_attach("n0", &share, &r->port[2]));
 	TRY(nbar_group_attach(r->port[2], &share, &r->attached));

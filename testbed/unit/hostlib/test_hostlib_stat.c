@@ -2,8 +2,6 @@
 /*
  * test_hostlib_stat.c - latency and last tokens, as programs and monitors get them from a NIC.
  */
-#include <errno.h>
-
 #include "unit/hostlib/cluster.h"
 #include "unit/nics.h"
 
@@ -19,55 +17,47 @@ static void run(struct cluster *c, uint32_t n)
 	}
 }
 
+static uint32_t looked;
+
 /* In a tree, the root hears of all others; each other member hears of the root last. */
+static int look(void *arg, const struct nbar_group_info *info, const struct nbar_group_stat *stat)
+{
+	const uint32_t *expected = arg;
+	uint64_t barriers = 0;
+
+	if (!stat) /* a group that lingers */
+		return 0;
+	looked++;
+	assert_int_equal(stat->barriers, *expected);
+	assert_in_range(stat->nlast, *expected ? 1 : 0, *expected ? NBAR_LAST_MAX : 0);
+	for (uint32_t i = 0; i < stat->nlast; i++) {
+		barriers += stat->last[i].barriers;
+		assert_true(stat->last[i].most_ns <= stat->last[i].ns);
+		assert_true(i == 0 || stat->last[i].ns <= stat->last[i - 1].ns);
+		assert_in_range(stat->last[i].rank, 0, info->rank ? 0 : info->size - 1);
+	}
+	assert_true(info->rank == 0 || stat->nrank <= 1);
+	assert_true(stat->nrank > stat->nlast ? barriers < *expected : barriers == *expected);
+	return 0;
+}
+
+static void look_at_all(uint32_t expected)
+{
+	looked = 0;
+	require_ok(nbar_nic_group_stats("n0", look, &expected));
+	require_ok(nbar_nic_group_stats("n1", look, &expected));
+	require_ok(nbar_nic_group_stats("n2", look, &expected));
+	assert_int_equal(looked, 12);
+}
+
 static void members_know_their_last_tokens(void **state)
 {
 	struct cluster c;
-	struct nbar_group_stat stat;
 
 	cluster_start(&c, 12, 3, "linear");
-	for (uint32_t r = 0; r < c.size; r++) {
-		require_ok(nbar_group_stat(c.g[r], &stat));
-		assert_int_equal(stat.barriers, 0);
-		assert_int_equal(stat.nlast, 0);
-	}
+	look_at_all(0);
 	run(&c, BARRIERS);
-	for (uint32_t r = 0; r < c.size; r++) {
-		uint64_t barriers = 0;
-
-		require_ok(nbar_group_stat(c.g[r], &stat));
-		assert_int_equal(stat.barriers, BARRIERS);
-		assert_in_range(stat.nlast, 1, NBAR_LAST_MAX);
-		for (uint32_t i = 0; i < stat.nlast; i++) {
-			barriers += stat.last[i].barriers;
-			assert_true(stat.last[i].most_ns <= stat.last[i].ns);
-			assert_true(i == 0 || stat.last[i].ns <= stat.last[i - 1].ns);
-			assert_in_range(stat.last[i].rank, 0, r ? 0 : c.size - 1);
-		}
-		assert_true(r == 0 || stat.nrank == 1);
-		assert_true(stat.nrank > stat.nlast ? barriers < BARRIERS : barriers == BARRIERS);
-	}
-	cluster_end(&c);
-}
-
-/* A program of an older or newer version has a struct of another size. */
-static void any_size_will_do(void **state)
-{
-	struct cluster c;
-	struct {
-		struct nbar_group_stat stat;
-		uint8_t more[24];
-	} room;
-
-	cluster_start(&c, 2, 1, "pairwise");
-	run(&c, 3);
-	memset(&room, 0xff, sizeof(room));
-	require_ok(nbar_group_stat_sized(c.g[0], &room.stat, sizeof(room.stat.barriers)));
-	assert_int_equal(room.stat.barriers, 3);
-	assert_true(room.stat.ns == UINT64_MAX);
-	require_ok(nbar_group_stat_sized(c.g[0], &room.stat, sizeof(room)));
-	for (uint32_t i = 0; i < sizeof(room.more); i++)
-		assert_int_equal(room.more[i], 0);
+	look_at_all(BARRIERS);
 	cluster_end(&c);
 }
 
@@ -86,7 +76,6 @@ static void monitors_see_the_latency(void **state)
 {
 	struct nbar_rep_nic_latency before, after;
 	struct nbar_group_attr signal = { .size = 2, .alg = "signal" };
-	struct nbar_group_stat stat;
 	struct nbar_endpoint endpoint;
 	struct nbar_group *g;
 	struct cluster c;
@@ -102,7 +91,6 @@ static void monitors_see_the_latency(void **state)
 	assert_int_equal(n, 4 * 5);
 	assert_true(after.ns >= before.ns);
 	require_ok(nbar_group_open(c.port[0], &signal, &g, &endpoint));
-	assert_int_equal(nbar_group_stat(g, &stat), -ENOENT);
 	require_ok(nbar_nic_group_stats("n0", count, &groups));
 	assert_true(groups >= 5);
 	groups = 99;
@@ -115,7 +103,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		UNIT(monitors_see_the_latency),
 		UNIT(members_know_their_last_tokens),
-		UNIT(any_size_will_do),
 	};
 
 	return run_with_nics(3, tests);
