@@ -54,7 +54,7 @@ $(BUILD)/test_stat_loop: $(addprefix $(BUILD)/tools/tools/,stat/stat_latency.o s
 $(BUILD)/test_stat_out: $(addprefix $(BUILD)/tools/tools/,stat/stat_latency.o stat/stat_openmetrics.o stat/stat_out.o)
 $(BUILD)/test_stat_watch: $(addprefix $(BUILD)/tools/tools/,stat/stat_latency.o stat/stat_out.o stat/stat_watch.o main/tool.o)
 $(BUILD)/test_stats: $(addprefix $(BUILD)/tools/tools/main/,progress.o stats.o tool.o)
-$(BUILD)/test_trace: $(addprefix $(BUILD)/tools/tools/,trace/trace_draw.o trace/trace_file.o trace/trace_match.o main/timeline.o main/tool.o)
+$(BUILD)/test_trace: $(addprefix $(BUILD)/tools/tools/,trace/trace_draw.o trace/trace_file.o trace/trace_match.o trace/timeline.o main/tool.o)
 
 $(BUILD)/test_hostbar: $(addprefix $(BUILD)/tools/tools/,bench/hostbar.o main/stats.o)
 

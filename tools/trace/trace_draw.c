@@ -277,7 +277,7 @@ int trace_draw(const struct trace_set *s, const struct trace_window *w, FILE *to
 	char name[128];
 	int rc = 0;
 
-	timeline_begin(&d.timeline, to, "nbar trace");
+	timeline_begin(&d.timeline, to);
 	for (uint32_t l = 0; l < s->nlog && rc == 0; l++) {
 		snprintf(name, sizeof(name), "%s at %s", s->log[l].nic, s->log[l].host);
 		timeline_process(&d.timeline, l + 1, name);

@@ -13,8 +13,6 @@
 
 static bool timeline_has_room(struct timeline *t, uint64_t lines)
 {
-	if (!t)
-		return false;
 	if (t->lines + lines > TIMELINE_MAX) {
 		t->left_out++;
 		return false;
@@ -23,19 +21,17 @@ static bool timeline_has_room(struct timeline *t, uint64_t lines)
 	return true;
 }
 
-void timeline_begin(struct timeline *t, FILE *to, const char *title)
+void timeline_begin(struct timeline *t, FILE *to)
 {
 	*t = (struct timeline){ .to = to };
-	fprintf(to,
-		"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n"
-		"{\"ph\":\"M\",\"pid\":0,\"name\":\"process_name\",\"args\":{\"name\":\"%s\"}}",
-		title);
+	fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n"
+	      "{\"ph\":\"M\",\"pid\":0,\"name\":\"process_name\",\"args\":{\"name\":\"nbar trace\"}}",
+	      to);
 }
 
 void timeline_end(struct timeline *t)
 {
-	if (t)
-		fputs("\n]}\n", t->to);
+	fputs("\n]}\n", t->to);
 }
 
 void timeline_process(struct timeline *t, uint32_t process, const char *name)

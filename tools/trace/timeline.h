@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * timeline.h - writes a timeline in the JSON of Chrome's trace events: Perfetto and
- * chrome://tracing open it. Called by `nbar trace`.
+ * chrome://tracing open it.
  *
  * A process of the timeline has tracks, called threads. Times are picoseconds since any moment.
- * Names must need no escape in JSON. With t = NULL, the functions do nothing.
+ * Names must need no escape in JSON.
  */
 #ifndef NBAR_TOOLS_TIMELINE_H
 #define NBAR_TOOLS_TIMELINE_H
@@ -25,8 +25,8 @@ struct timeline_track {
 	uint32_t process, thread;
 };
 
-/* Begins the file. title: the name of process 0. */
-void timeline_begin(struct timeline *t, FILE *to, const char *title);
+/* Begins the file. */
+void timeline_begin(struct timeline *t, FILE *to);
 
 /* Ends the file. */
 void timeline_end(struct timeline *t);
