@@ -14,22 +14,13 @@
 struct nbar_tune {
 	struct profile *profile;
 	uint64_t digest;
-	uint32_t *by_name; /* hosts, sorted by their names */
 };
-
-static int compare_hosts(const void *a, const void *b, void *arg)
-{
-	const struct profile *p = arg;
-
-	return strcmp(p->name[*(const uint32_t *)a], p->name[*(const uint32_t *)b]);
-}
 
 static void tune_close(struct nbar_tune *t)
 {
 	if (!t)
 		return;
 	profile_free(t->profile);
-	free(t->by_name);
 	free(t);
 }
 
@@ -38,19 +29,12 @@ static int tune_open(const char *path, struct nbar_tune **out, char *why, size_t
 	struct nbar_tune *t = calloc(1, sizeof(*t));
 	int rc = t ? profile_read(path, &t->profile, why, size) : -ENOMEM;
 
-	if (!rc) {
-		t->by_name = malloc(t->profile->hosts * sizeof(*t->by_name));
-		rc = t->by_name ? 0 : -ENOMEM;
-	}
 	if (rc == -ENOMEM)
 		snprintf(why, size, "%s: no memory for this profile", path);
 	if (rc) {
 		tune_close(t);
 		return rc;
 	}
-	for (uint32_t i = 0; i < t->profile->hosts; i++)
-		t->by_name[i] = i;
-	qsort_r(t->by_name, t->profile->hosts, sizeof(*t->by_name), compare_hosts, t->profile);
 	t->digest = (profile_digest(t->profile) ^ COMPOSE_VERSION) * UINT64_C(0x100000001b3);
 	*out = t;
 	return 0;
@@ -64,20 +48,11 @@ static uint64_t tune_digest(const struct nbar_tune *t)
 static int tune_host(const struct nbar_tune *t, const char *name, uint32_t *out, char *why,
 		     size_t size)
 {
-	uint32_t low = 0, high = t->profile->hosts;
+	int64_t at = profile_find(t->profile, name);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		int order = strcmp(name, t->profile->name[t->by_name[middle]]);
-
-		if (order == 0) {
-			*out = t->by_name[middle];
-			return 0;
-		}
-		if (order < 0)
-			high = middle;
-		else
-			low = middle + 1;
+	if (at >= 0) {
+		*out = (uint32_t)at;
+		return 0;
 	}
 	snprintf(
 		why, size,
