@@ -64,8 +64,11 @@ start_all() { # NIC: in each guest
 	at each bash -c "$start" "$BUILD/nbar-nicd" $times --nic "$1"
 }
 
+# Shell code that ends it. It must have said nothing.
+stop='p=$(cat /tmp/nicd/pid); kill $p; while kill -0 $p 2>/dev/null; do sleep 0.1; done; ! grep . /tmp/nicd/err'
+
 stop_all() {
-	at each bash -c 'p=$(cat /tmp/nicd/pid); kill $p; while kill -0 $p 2>/dev/null; do sleep 0.1; done; cat /tmp/nicd/err'
+	at each bash -c "$stop"
 }
 
 # across N OPTIONS...: barriers over guests 0 to N-1, one member in each.

@@ -17,7 +17,7 @@ begins() {
 }
 
 ends() {
-	at 1 bash -c 'p=$(cat /tmp/nicd/pid); kill $p; while kill -0 $p 2>/dev/null; do sleep 0.1; done; cat /tmp/nicd/err'
+	at 1 bash -c "$stop"
 }
 
 algorithms() {
@@ -43,14 +43,15 @@ both_sides() {
 }
 
 # A host that spins, and a NIC that does not sleep: for each barrier the host sends a write for its
-# post, and the acknowledgement of the completion. What else crosses, does not grow with the barriers.
+# post, and the acknowledgement of the completion. A second write would be one packet more for each
+# barrier; a busy device sends few packets again.
 writes() {
 	local count=10000 before after
 	before=$(statistic sent_pkts)
 	NBAR_WAIT=spin both_sides $count || return
 	after=$(statistic sent_pkts)
 	echo "packets of the host in $count barriers: $((after - before))"
-	[ $((after - before)) -ge $((2 * count)) ] && [ $((after - before)) -le $((2 * count + count / 10)) ]
+	[ $((after - before)) -ge $((2 * count)) ] && [ $((after - before)) -le $((2 * count + count / 2)) ]
 }
 
 # NICs against hosts, over the same connection.
