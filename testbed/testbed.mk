@@ -256,14 +256,6 @@ OBJS += $(BENCH_ENGINE_OBJ)
 bench-engine: $(BUILD)/bench-engine ## the engine alone: ns a token
 	$(Q)$(BUILD)/bench-engine
 
-$(BUILD)/raw-oneway: testbed/bench/raw_oneway.c
-	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_CFLAGS) -D_GNU_SOURCE -Ifirmware/include $(subst -I/,-isystem /,$(DPDK_CFLAGS)) $(ALL_LDFLAGS) $< -o $@ $(DPDK_LIBS) -lpthread
-
-bench-raw: all $(BUILD)/raw-oneway $(BUILD)/bench-loop ## barriers of 2 over net_af_packet, next to the bare one-way time of its frames
-	$(Q)BUILD=$(BUILD) testbed/bench/raw.sh
-
-.PHONY: bench-raw
 .PHONY: check-oracle check-mutants check-thread-mutations bench-engine check-firmware check-mutations check-unit check-threads check-install
 
 include testbed/bench/bench.mk

@@ -13,11 +13,6 @@
  * times, in the function `repeated` of this process, and prints the tokens of one call:
  *
  *     bench-loop --repeat N POINT
- *
- * It also measures a barrier of two NICs on two network interfaces that a cable joins (see raw.sh).
- * It prints the median of wall-clock time, in ns:
- *
- *     bench-loop --af-packet INTERFACE INTERFACE
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -64,14 +59,6 @@ static double now_ns(void)
 
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
 	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-static uint64_t wall_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 static int by_value(const void *a, const void *b)
@@ -148,11 +135,11 @@ static void *set_up_main(void *arg)
 	return NULL;
 }
 
-static void start(const struct point *p, char *const iface[])
+static void start(const struct point *p)
 {
 	pthread_t thread;
 
-	loop_nics_start(p->nnic, run_dir, iface);
+	loop_nics_start(p->nnic, run_dir);
 	if (pthread_create(&thread, NULL, set_up_main, (void *)(uintptr_t)p))
 		give_up("no thread");
 	while (!__atomic_load_n(&set_up, __ATOMIC_ACQUIRE))
@@ -229,18 +216,6 @@ static void post_and_pass(const struct point *p, uint32_t ahead)
 							     __ATOMIC_ACQUIRE) != epoch);
 	if (p->doubles)
 		get_results(p);
-}
-
-/* A barrier of two that ends as soon as both members have completed. */
-static void both_post_and_pass(void)
-{
-	epoch++;
-	for (uint32_t i = 0; i < 2; i++)
-		raw_post(member[i], 0, epoch);
-	for (uint32_t i = 0; i < 2; i++)
-		while ((uint32_t)__atomic_load_n(&member[i]->page->completion[0].word,
-						 __ATOMIC_ACQUIRE) != epoch)
-			loop_nics_pass();
 }
 
 static void barrier(const struct point *p)
@@ -352,7 +327,7 @@ static uint32_t point_begin(const struct point *p)
 	uint32_t ntoken = p->by_token ? tokens(p) : 1;
 
 	if (p->nnic > 0) {
-		start(p, NULL);
+		start(p);
 		ntoken *= p->by_token ? p->active : 1;
 	}
 	return ntoken;
@@ -435,28 +410,6 @@ static void repeat(const char *name, uint32_t n)
 	rmdir(run_dir);
 }
 
-#define CABLE_BARRIERS 20000u
-#define CABLE_WARMUP 1000u
-
-/* Measures each barrier by itself, as raw_oneway.c measures frames. */
-static void cable_measure(char *const iface[])
-{
-	static const struct point pair = { "cable", "pairwise", 2, 2, 1, 1, barrier, false, 0 };
-	static double ns[CABLE_BARRIERS];
-
-	start(&pair, iface);
-	for (uint32_t i = 0; i < CABLE_WARMUP + CABLE_BARRIERS; i++) {
-		uint64_t begin = wall_ns();
-
-		both_post_and_pass();
-		if (i >= CABLE_WARMUP)
-			ns[i - CABLE_WARMUP] = (double)(wall_ns() - begin);
-	}
-	printf("%.0f\n", by_median(ns, CABLE_BARRIERS));
-	drop_sockets(2);
-	rmdir(run_dir);
-}
-
 static const struct result *find(const char *name)
 {
 	for (uint32_t i = 0; i < NPOINT; i++)
@@ -516,10 +469,6 @@ int main(int argc, char **argv)
 	argv += 1 + json;
 	if (!mkdtemp(run_dir))
 		give_up("no folder in /tmp");
-	if (argc == 3 && strcmp(argv[0], "--af-packet") == 0) {
-		cable_measure(argv + 1);
-		return 0;
-	}
 	if (argc == 3 && strcmp(argv[0], "--repeat") == 0) {
 		repeat(argv[2], (uint32_t)strtoul(argv[1], NULL, 10));
 		return 0;

@@ -32,52 +32,28 @@ static const char *no_option(void *args, const char *key)
 	return NULL;
 }
 
-static const char *dev_option(void *args, const char *key)
-{
-	return strcmp(key, "dev") == 0 ? args : NULL;
-}
-
 #ifdef LOOP_OLD /* a tree that is linked with DPDK, from which its wire ring may take memory */
 int rte_eal_init(int argc, char **argv);
 
-static const struct wire *wire_start(char *const iface[], unsigned cpu)
+static const struct wire *wire_start(void)
 {
 	static char name[] = "bench-loop", level[] = "--log-level=3", huge[] = "--no-huge",
 		    conf[] = "--no-shconf", pci[] = "--no-pci", m[] = "-m", mb[] = "64";
 	char *argv[] = { name, level, huge, conf, pci, m, mb, NULL };
 
-	(void)cpu;
-	if (iface || rte_eal_init(7, argv) < 0)
+	if (rte_eal_init(7, argv) < 0)
 		give_up("DPDK does not start");
 	return wires_default();
 }
 #else
-static const struct wire *wire_start(char *const iface[], unsigned cpu)
+static const struct wire *wire_start(void)
 {
-	static char vdev[2][64];
-	char *arg[] = { vdev[0], vdev[1] };
-	const struct wire_start s = {
-		.cpu = cpu,
-		.huge = WIRE_HUGE_NO,
-		.nnic = 2,
-		.argc = 2,
-		.argv = arg,
-	};
-	const struct wire *row;
-
-	if (!iface)
-		return wires_default();
-	for (uint32_t i = 0; i < 2; i++)
-		snprintf(vdev[i], sizeof(vdev[i]), "--vdev=net_af_packet%u,iface=%s", i, iface[i]);
-	if (wires_find("bench-loop", "dpdk", WIRE_IN_DAEMON, &row) < 0 ||
-	    row->object->start(&s) < 0)
-		give_up("DPDK does not start");
-	return row;
+	return wires_default();
 }
 #endif
 
 /* This thread and those that it starts stay on one processor: the first that they may use. */
-static unsigned cpu_take(void)
+static void cpu_take(void)
 {
 	cpu_set_t set;
 	unsigned cpu = 0;
@@ -89,10 +65,9 @@ static unsigned cpu_take(void)
 	CPU_SET(cpu, &set);
 	if (sched_setaffinity(0, sizeof(set), &set) < 0)
 		give_up("no processor");
-	return cpu;
 }
 
-void loop_nics_start(uint32_t nnic, const char *run_dir, char *const iface[])
+void loop_nics_start(uint32_t nnic, const char *run_dir)
 {
 	static const struct nbnic_config usual = { .pull_ns = NBNIC_PULL_NS_DEFAULT,
 						   .budget_ns = NBNIC_BUDGET_NS_DEFAULT };
@@ -102,17 +77,18 @@ void loop_nics_start(uint32_t nnic, const char *run_dir, char *const iface[])
 		.group = (gid_t)-1,
 		.stop_fd = eventfd(0, EFD_CLOEXEC),
 	};
-	const struct wire *row = wire_start(iface, cpu_take());
+	const struct wire *row;
 	struct control *control;
-	char name[16], dev[32];
+	char name[16];
 
+	cpu_take();
+	row = wire_start();
 	nicd_init(&set, &usual);
 	for (uint32_t i = 0; i < nnic; i++) {
 		struct wire_base *wire;
 
 		snprintf(name, sizeof(name), "n%u", i);
-		snprintf(dev, sizeof(dev), "net_af_packet%u", i);
-		if (wires_open(row, name, iface ? dev_option : no_option, dev, &wire) < 0 ||
+		if (wires_open(row, name, no_option, NULL, &wire) < 0 ||
 		    nicd_add(&set, name, wire) < 0)
 			give_up("a NIC does not start");
 	}

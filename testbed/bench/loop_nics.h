@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * loop_nics.h - a set of soft NICs in this process, for loop.c: on the wire ring or on network
- * interfaces. The caller polls them.
+ * loop_nics.h - a set of soft NICs in this process, for loop.c, on the wire ring. The
+ * caller polls them.
  *
  * This interface is small, so that the same loop.c can measure an older tree, too (see build-loop).
  */
@@ -11,10 +11,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Starts nnic NICs n0, n1, ..., with control sockets in run_dir. Only once per process. NIC i is on
- * the network interface iface[i], by net_af_packet; with iface == NULL all are on the wire ring.
+/* Starts nnic NICs n0, n1, ..., with control sockets in run_dir. Only once per process.
  * They answer only while a thread polls them. Ends the program on failure. */
-void loop_nics_start(uint32_t nnic, const char *run_dir, char *const iface[]);
+void loop_nics_start(uint32_t nnic, const char *run_dir);
 
 /* One pass of all NICs, and one look at the clock. True if there was work. */
 bool loop_nics_pass(void);

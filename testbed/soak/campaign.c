@@ -275,7 +275,7 @@ static void batch(uint64_t barriers)
 
 	for (uint32_t i = 0; i < GROUPS; i++)
 		group_draw(&group[i]);
-	loop_nics_start(NICS, run_dir, NULL);
+	loop_nics_start(NICS, run_dir);
 	run_requests(open_all);
 	loop_nics_stop_clock();
 	while (done < barriers) {
