@@ -247,16 +247,7 @@ check-oracle: all $(BUILD)/oracle $(BUILD)/test_team $(BUILD)/test_team_kinds ##
 check-install: all ## install into a folder, and build and run the example from there
 	$(Q)BUILD=$(BUILD) testbed/run testbed/install.sh testbed/packaging.sh
 
-BENCH_ENGINE_OBJ := $(BUILD)/test/testbed/bench/engine.o
-$(BUILD)/bench-engine: $(BENCH_ENGINE_OBJ) $(BUILD)/libnbfw.a
-	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@
-OBJS += $(BENCH_ENGINE_OBJ)
-
-bench-engine: $(BUILD)/bench-engine ## the engine alone: ns a token
-	$(Q)$(BUILD)/bench-engine
-
-.PHONY: check-oracle check-mutants check-thread-mutations bench-engine check-firmware check-mutations check-unit check-threads check-install
+.PHONY: check-oracle check-mutants check-thread-mutations check-firmware check-mutations check-unit check-threads check-install
 
 include testbed/bench/bench.mk
 include $(wildcard testbed/hosts/cluster.mk) testbed/mc/mc.mk testbed/sim/sim.mk testbed/coverage/coverage.mk testbed/fuzz/fuzz.mk testbed/mpi/mpi.mk testbed/soak/soak.mk testbed/faults/faults.mk testbed/verbs/verbs.mk testbed/riscv/riscv.mk testbed/fresh/fresh.mk

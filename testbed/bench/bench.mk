@@ -27,13 +27,6 @@ bench-loop: $(BUILD)/bench-loop ## ns a token in the whole pass of a NIC, by par
 bench-instructions: $(BUILD)/bench-loop ## instructions of a token, by parts; they repeat exactly
 	$(Q)BUILD=$(BUILD) testbed/bench/instructions.sh
 
-# OBSERVE: arguments of `nbar bench`.
-REPEAT ?= 40
-bench-observe: $(BUILD)/nbar $(BUILD)/nbar-nicd $(BUILD)/bench-loop ## what histograms and metrics cost: a build with them against one without
-	+$(Q)$(MAKE) --no-print-directory CFLAGS="$(CFLAGS) -DNBNIC_LATENCY=0" BUILD=$(BUILD)-no-latency \
-		$(addprefix $(BUILD)-no-latency/,nbar nbar-nicd bench-loop)
-	$(Q)testbed/bench/observe.sh $(BUILD)-no-latency $(BUILD) $(REPEAT) $(OBSERVE)
-
 # Latency over loss: whole NICs in the simulator.
 BENCH_LOSS_OBJ := $(BUILD)/test/testbed/bench/loss.o
 $(BUILD)/bench-loss: $(BENCH_LOSS_OBJ) $(SIM_OBJ) $(SIM_WORLD_OBJ) $(BUILD)/libnbnic.a $(BUILD)/libnbfw.a
@@ -51,9 +44,6 @@ bench-loss-hosts: all $(BUILD)/bench-loss $(BUILD)/cluster-hold ## the same with
 
 bench-fair: all $(BUILD)/fair $(BUILD)/rcvbuf.so ## a bystander's barriers, alone and while other clients attack
 	$(Q)BUILD=$(BUILD) $(BUILD)/fair --bench $(FAIR)
-
-bench-wait: all $(BUILD)/cluster-hold ## barriers by wait policy: "auto" beside "spin" and "yield"
-	$(Q)BUILD=$(BUILD) testbed/bench/wait.sh
 
 $(BUILD)/judge.%: testbed/bench/judge.c
 	$(call say,MPICC,$@)
@@ -75,4 +65,4 @@ $(BUILD)/bounce: testbed/bench/bounce.c testbed/bench/bounce.h
 bench-kernel: all $$(CLUSTER_BIN) $(BUILD)/oracle $(BUILD)/bounce $(BUILD)/bounce.bpf.o ## the wire kernel beside Open MPI, udp, af_packet and a bare frame
 	$(Q)BUILD=$(BUILD) testbed/bench/kernel.sh
 
-.PHONY: bench-fair bench-instructions bench-judge bench-kernel bench-loop bench-loss bench-loss-hosts bench-observe bench-wait
+.PHONY: bench-fair bench-instructions bench-judge bench-kernel bench-loop bench-loss bench-loss-hosts
