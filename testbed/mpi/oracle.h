@@ -66,7 +66,6 @@ void test_storm(int n);
 void test_alive(int n);
 void test_pairs(int n);
 void test_short(int n);
-void test_cost(int n);
 void test_records(int n);
 void test_freed(int n);
 void test_order(int n);

@@ -124,7 +124,7 @@ one_without() {
 	$cluster exec 2 mv /run/nbar/away.sock /run/nbar/n0.sock
 	# All ranks know from the start that rank 0 has no NIC, and do not vote.
 	$cluster exec 0 mv /run/nbar/n0.sock /run/nbar/away.sock
-	oracle "4 hosts, the first has no NIC" 4 mpi blocking=50 mixed=50 cost=5
+	oracle "4 hosts, the first has no NIC" 4 mpi blocking=50 mixed=50
 	ok "$glue, 4 hosts: the message names rank 0, which has no NIC, and says what to do" \
 		told "nbar: communicator of 4 ranks: fallback to MPI's barrier: rank 0: no port of a NIC could be opened: no NIC n0 at .* when MPI started: start one" \
 		ranks 4 -- -s "$work/share.4" blocking=3
