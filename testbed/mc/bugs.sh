@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Shows that the model checkers of engine and NIC loop find bugs. For each bug in mutate/bugs.list with a configuration
 # of the checkers, the script links them with one patched object of the firmware, and expects a bad run. Speaks TAP; run
-# by make check. Arguments: names of bugs (default: all). -v prints each bad run; --dot prints it as a graph.
+# by make check. Arguments: names of bugs (default: all). -v prints each bad run.
 set -u
 top=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$top" || exit 1
@@ -10,9 +10,8 @@ cc=${CC:-gcc}
 build=${BUILD:-build}
 . testbed/lib.sh
 make_work
-verbose= dot=
+verbose=
 while [[ ${1:-} == -* ]]; do
-	[ "$1" = --dot ] && dot=--dot
 	verbose=1
 	shift
 done
@@ -40,7 +39,7 @@ while read -r name config file expression; do
 		! $cc ${SAN:+-fsanitize=$SAN} $sources "$work/patched.o" "$build/libnbnic.a" "$build/libnbfw.a" -o "$work/mc"; then
 		verdict="not ok $n - seeded bug $name does not compile"
 	else
-		"$work/mc" --first $dot "$config" >"$work/out" 2>&1
+		"$work/mc" --first "$config" >"$work/out" 2>&1
 		rc=$?
 		verdict="ok $n - seeded bug $name is found: $(sed -n 's/^not ok [0-9]* - //p' "$work/out")"
 		[ $rc = 1 ] && grep -q '^not ok' "$work/out" || verdict="not ok $n - seeded bug $name is not found"

@@ -138,26 +138,3 @@ void chart_print(struct chart *c, const char *why, FILE *out)
 	}
 	fprintf(out, "#     => %s\n", why);
 }
-
-void chart_dot(struct chart *c, const char *why, FILE *out)
-{
-	uint32_t last[32];
-
-	choose(c);
-	memset(last, 0xff, sizeof(last));
-	fprintf(out, "digraph run {\n\tlabel=\"%s\";\n\tnode [shape=box];\n", why);
-	for (uint32_t i = 0; i < c->nevent; i++) {
-		const struct chart_event *ev = &c->event[i];
-
-		if (!ev->shown || ev->rank >= 32)
-			continue;
-		fprintf(out, "\te%u [group=r%u, label=\"rank %u: %s%s%s\"];\n", i, ev->rank,
-			ev->rank, ev->text, ev->then[0] ? "\\n" : "", ev->then);
-		if (last[ev->rank] != CHART_NOBODY)
-			fprintf(out, "\te%u -> e%u [style=dotted, weight=9];\n", last[ev->rank], i);
-		if (ev->cause != CHART_NOBODY)
-			fprintf(out, "\te%u -> e%u;\n", ev->cause, i);
-		last[ev->rank] = i;
-	}
-	fprintf(out, "}\n");
-}

@@ -44,8 +44,7 @@ void chart_event(struct chart *c, uint32_t rank, uint32_t from, uint64_t key, bo
 void chart_then(struct chart *c, const char *text);
 void chart_sent(struct chart *c, uint64_t key);
 
-/* Prints the chart as text, or as a graph for graphviz. `why`: the property that the run breaks. */
+/* Prints the chart. `why`: the property that the run breaks. */
 void chart_print(struct chart *c, const char *why, FILE *out);
-void chart_dot(struct chart *c, const char *why, FILE *out);
 
 #endif

@@ -55,18 +55,17 @@ static const struct named configs[] = {
 #define PLANS_MAX 64u
 
 struct options {
-	bool full, dot, first, any;
+	bool full, first, any;
 	char **name; /* names of configurations, then NULL */
 	uint64_t states;
 	struct group_config cfg;
 };
 
 static const char usage[] =
-	"mc-group [--full] [--first] [--dot] [NAME...]  explores the configurations of its table, "
+	"mc-group [--full] [--first] [NAME...]  explores the configurations of its table, "
 	"or those named;\n"
-	"  --full: the large ones, too; --first: ends at the first bad run; --dot: prints it as a "
-	"graph\n"
-	"mc-group [--dot] --alg A --size N ...  explores one of your own:\n"
+	"  --full: the large ones, too; --first: ends at the first bad run\n"
+	"mc-group --alg A --size N ...  explores one of your own:\n"
 	"  --goal N      barriers that each host wants (1)\n"
 	"  --any         frames may be lost, repeated and late without limit, timers fire any time\n"
 	"  --laters      with --any: LATER is delivered, too\n"
@@ -89,9 +88,11 @@ static const struct {
 	{ "--leaves", OPTION(cfg.leaves) },     { "--crashes", OPTION(cfg.crashes) },
 	{ "--windows", OPTION(cfg.windows) },
 }, flags[] = {
-	{ "--full", OPTION(full) },             { "--first", OPTION(first) },
-	{ "--dot", OPTION(dot) },               { "--any", OPTION(any) },
-	{ "--laters", OPTION(cfg.laters) },     { "--patience", OPTION(cfg.patience) },
+	{ "--full", OPTION(full) },
+	{ "--first", OPTION(first) },
+	{ "--any", OPTION(any) },
+	{ "--laters", OPTION(cfg.laters) },
+	{ "--patience", OPTION(cfg.patience) },
 };
 
 /* Reads one option with its value. Returns how many arguments it has read, or 0. */
@@ -132,7 +133,7 @@ static bool parse(char **argv, struct options *o)
 }
 
 /* Repeats the bad run and prints it. */
-static void print_run(struct group *g, const struct mc_world *w, const struct mc_found *f, bool dot)
+static void print_run(struct group *g, const struct mc_world *w, const struct mc_found *f)
 {
 	static struct chart chart;
 
@@ -148,10 +149,7 @@ static void print_run(struct group *g, const struct mc_world *w, const struct mc
 		w->judge(g);
 	}
 	g->chart = NULL;
-	if (dot)
-		chart_dot(&chart, f->why, stdout);
-	else
-		chart_print(&chart, f->why, stdout);
+	chart_print(&chart, f->why, stdout);
 }
 
 /* True if these plans have at most cfg->slots slots, and are new in this line of the table:
@@ -197,7 +195,7 @@ static bool explore(const char *name, const struct options *o, const struct grou
 			 : "all properties hold";
 
 	if (f.why)
-		print_run(&g, &w, &f, o->dot);
+		print_run(&g, &w, &f);
 	printf("%s %u - %s: %s (%llu states, %llu events, depth %u, %u frames in flight, %.1f s)\n",
 	       f.why || f.full ? "not ok" : "ok", number, name, verdict,
 	       (unsigned long long)f.states, (unsigned long long)f.events, f.depth, g.frames_most,

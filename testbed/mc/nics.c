@@ -36,7 +36,7 @@ static const struct {
 };
 /* clang-format on */
 
-static void print_run(struct nics *n, const struct mc_world *w, const struct mc_found *f, bool dot)
+static void print_run(struct nics *n, const struct mc_world *w, const struct mc_found *f)
 {
 	static struct chart chart;
 
@@ -50,10 +50,10 @@ static void print_run(struct nics *n, const struct mc_world *w, const struct mc_
 	if (!n->why)
 		w->judge(n);
 	n->chart = NULL;
-	(dot ? chart_dot : chart_print)(&chart, f->why, stdout);
+	chart_print(&chart, f->why, stdout);
 }
 
-static bool explore(const char *name, const struct nics_config *cfg, bool dot, uint32_t number)
+static bool explore(const char *name, const struct nics_config *cfg, uint32_t number)
 {
 	static struct nics n;
 	static struct mc_found f;
@@ -73,7 +73,7 @@ static bool explore(const char *name, const struct nics_config *cfg, bool dot, u
 			 : "all properties hold";
 
 	if (f.why)
-		print_run(&n, &w, &f, dot);
+		print_run(&n, &w, &f);
 	printf("%s %u - %s: %s (%llu states, %llu events, depth %u, %u frames in flight, %.1f s)\n",
 	       f.why || f.full ? "not ok" : "ok", number, name, verdict,
 	       (unsigned long long)f.states, (unsigned long long)f.events, f.depth, n.frames_most,
@@ -84,15 +84,13 @@ static bool explore(const char *name, const struct nics_config *cfg, bool dot, u
 
 int main(int argc, char **argv)
 {
-	bool full = false, dot = false, first = false;
+	bool full = false, first = false;
 	const char *only = NULL;
 	uint32_t n = 0, bad = 0;
 
 	for (int i = 1; i < argc; i++) {
 		if (strcmp(argv[i], "--full") == 0)
 			full = true;
-		else if (strcmp(argv[i], "--dot") == 0)
-			dot = true;
 		else if (strcmp(argv[i], "--first") == 0)
 			first = true;
 		else
@@ -100,7 +98,7 @@ int main(int argc, char **argv)
 	}
 	for (size_t i = 0; i < sizeof(configs) / sizeof(configs[0]) && !(bad && first); i++)
 		if (only ? strcmp(only, configs[i].name) == 0 : full || !configs[i].full)
-			bad += !explore(configs[i].name, &configs[i].cfg, dot, ++n);
+			bad += !explore(configs[i].name, &configs[i].cfg, ++n);
 	if (n == 0) {
 		fprintf(stderr, "mc-nics: no configuration has this name; nics.c has the table\n");
 		return 2;
