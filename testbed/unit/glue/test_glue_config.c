@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <sys/utsname.h>
 
-#include "said.h"
+#include "unit/said.h"
 #include "comm.h"
 
 static bool nameless; /* uname fails */

@@ -8,7 +8,7 @@
 #include <errno.h>
 
 #include "comm_internal.h"
-#include "said.h"
+#include "unit/said.h"
 
 #define CODE 55 /* of the MPI, for a failure */
 

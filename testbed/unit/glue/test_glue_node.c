@@ -12,7 +12,7 @@
 
 #include "comm.h"
 #include "node.h"
-#include "said.h"
+#include "unit/said.h"
 
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
 

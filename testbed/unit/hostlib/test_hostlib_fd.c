@@ -11,15 +11,6 @@
 #include "nic_end.h"
 #include "unit/descriptors.h"
 
-static int lowest_free(void)
-{
-	int fd = dup(nic_end);
-
-	assert_true(fd >= 0);
-	close(fd);
-	return fd;
-}
-
 static void descriptors_that_nobody_wanted_are_closed(void **state)
 {
 	const int one = 1, none = 0, fd[3] = { nic_end, nic_end, nic_end };
@@ -55,7 +46,7 @@ static void without_room_for_a_descriptor(void **state)
 	answer_by(NBAR_OP_GROUP_EVENTS, 2, sizeof(struct nbar_reply), &nic_end, 1);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	full = limit;
-	full.rlim_cur = (rlim_t)lowest_free();
+	full.rlim_cur = (rlim_t)unit_lowest_free();
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &full), 0);
 	rc = nbar_group_fd(g);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -79,7 +70,7 @@ static struct nbar_group *open_another(uint32_t cell)
 /* The limit with which this process can open n descriptors more. */
 static rlim_t limit_for(uint32_t n)
 {
-	int fd = lowest_free();
+	int fd = unit_lowest_free();
 
 	for (; n > 0; fd++)
 		n -= fcntl(fd, F_GETFD) < 0;
@@ -147,10 +138,10 @@ static void with_and_without_stdin(void (*test)(struct nbar_group *g, int passed
 		assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv), 0);
 		if (i == 1)
 			close(0);
-		lowest = lowest_free();
+		lowest = unit_lowest_free();
 		test(open_another(i), sv[0]);
 		nbar_group_close(port.group[i]);
-		assert_int_equal(lowest_free(), lowest); /* of the group, none is left */
+		assert_int_equal(unit_lowest_free(), lowest); /* of the group, none is left */
 		close(sv[0]);
 		close(sv[1]);
 	}
@@ -163,13 +154,13 @@ static void refuse_events(struct nbar_group *g, int passed)
 	static const int error[] = { EPERM, ENOSPC };
 	const size_t length = sizeof(struct nbar_reply);
 	const int many[5] = { passed, passed, passed, passed, passed };
-	int lowest = lowest_free();
+	int lowest = unit_lowest_free();
 
 	for (uint32_t i = 0; i < 2; i++) {
 		answer_status_by(NBAR_OP_GROUP_EVENTS, port.link.seq + 1, -error[i], length,
 				 &passed, 1);
 		assert_int_equal(nbar_group_fd(g), -error[i]);
-		assert_int_equal(lowest_free(), lowest);
+		assert_int_equal(unit_lowest_free(), lowest);
 	}
 	/* The message has more descriptors than the library has room for. */
 	answer_by(NBAR_OP_GROUP_EVENTS, port.link.seq + 1, length, many, 5);

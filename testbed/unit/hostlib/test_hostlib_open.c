@@ -11,6 +11,7 @@
 
 #include "unit/unit.h"
 #include "cluster.h"
+#include "unit/descriptors.h"
 #include "unit/nics.h"
 #include "internal.h"
 
@@ -24,19 +25,11 @@
 
 /* --- names --------------------------------------------------------------------------------- */
 
-static int lowest_free(void)
-{
-	int fd = dup(STDERR_FILENO);
-
-	close(fd);
-	return fd;
-}
-
 static void names_are_checked(void **state)
 {
 	struct nbar_port *port = NULL;
 	char longer[200];
-	int lowest = lowest_free();
+	int lowest = unit_lowest_free();
 
 	memset(longer, 'x', sizeof(longer));
 	longer[sizeof(longer) - 1] = 0;
@@ -64,7 +57,7 @@ static void names_are_checked(void **state)
 	setenv("NBAR_RUN_DIR", inproc_run_dir(nics), 1);
 	expect(nbar_open("/none/5%%.sock", &port), -ENOENT, "no NIC 5%% at /none/5%%.sock");
 	assert_null(port);
-	assert_int_equal(lowest_free(), lowest);
+	assert_int_equal(unit_lowest_free(), lowest);
 }
 
 static void the_run_directory_has_a_rule(void **state)

@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 
 #include "rundir.h"
@@ -21,22 +20,14 @@ int bared_main(int argc, char **argv);
 #undef main
 #undef rundir_take
 
-#include "unit/unit.h"
+#include "unit/descriptors.h"
+#include "unit/said.h"
 
 static char dir[32];
 static bool scarce;         /* no descriptor is free after the lock */
 static int served, started; /* calls */
 static int ended;           /* qemu_end's wait, in ms; -1: it was not called */
 static int arrives;         /* signal that arrives while it serves */
-
-static int lowest_free(void)
-{
-	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-
-	assert_true(fd >= 0);
-	close(fd);
-	return fd;
-}
 
 static void limit_descriptors(rlim_t n)
 {
@@ -52,7 +43,7 @@ static int take_lock(const char *path)
 	int lock = rundir_take(path);
 
 	if (scarce)
-		limit_descriptors((rlim_t)lowest_free());
+		limit_descriptors((rlim_t)unit_lowest_free());
 	return lock;
 }
 
@@ -110,26 +101,20 @@ int serve_run(struct nic *n, int listen_fd, int stop_fd)
 	return poll(&p, 1, 0) == 1 ? 0 : -EIO;
 }
 
-/* Runs bared_main(). Copies its output on stderr to text. Returns its exit status. */
-static int run(char *text, size_t size)
+/* Runs bared_main(). Returns its exit status, and its output on stderr in *text. */
+static int run(const char **text)
 {
 	char name[] = "nbar-bared", *argv[] = { name, NULL };
-	int err = memfd_create("test", MFD_CLOEXEC), kept = dup(STDERR_FILENO), rc;
 	struct rlimit limit;
-	ssize_t n;
+	int rc;
 
-	assert_true(err >= 0 && kept >= 0);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	served = started = 0;
 	ended = -1;
-	dup2(err, STDERR_FILENO);
+	said_begin();
 	rc = bared_main(1, argv);
-	dup2(kept, STDERR_FILENO);
 	setrlimit(RLIMIT_NOFILE, &limit);
-	n = pread(err, text, size - 1, 0);
-	text[n > 0 ? n : 0] = '\0';
-	close(err);
-	close(kept);
+	*text = said_end();
 	return rc;
 }
 
@@ -137,18 +122,18 @@ static void signals_end_it_well(void **state)
 {
 	static const int by[] = { SIGTERM, SIGINT };
 	sigset_t before;
-	char text[256];
+	const char *text;
 
 	sigprocmask(SIG_SETMASK, NULL, &before);
 	for (size_t i = 0; i < sizeof(by) / sizeof(by[0]); i++) {
-		int free = lowest_free();
+		int free = unit_lowest_free();
 
 		arrives = by[i];
-		assert_int_equal(run(text, sizeof(text)), 0);
+		assert_int_equal(run(&text), 0);
 		assert_string_equal(text, "");
 		assert_int_equal(served, 1);
 		assert_int_equal(ended, END_MS);
-		assert_int_equal(lowest_free(), free);
+		assert_int_equal(unit_lowest_free(), free);
 		/* Takes the pending signal. */
 		signal(by[i], SIG_IGN);
 		sigprocmask(SIG_SETMASK, &before, NULL);
@@ -158,16 +143,16 @@ static void signals_end_it_well(void **state)
 
 static void without_signals_it_does_not_start(void **state)
 {
-	int free = lowest_free(), lock;
-	char text[256];
+	int free = unit_lowest_free(), lock;
+	const char *text;
 
 	scarce = true;
-	assert_int_equal(run(text, sizeof(text)), 1);
+	assert_int_equal(run(&text), 1);
 	scarce = false;
 	assert_non_null(strstr(text, "cannot wait for signals: Too many open files"));
 	assert_int_equal(started + served, 0);
 	assert_int_equal(ended, 0);
-	assert_int_equal(lowest_free(), free);
+	assert_int_equal(unit_lowest_free(), free);
 	/* The next daemon gets the lock. */
 	lock = rundir_take(dir);
 	assert_true(lock >= 0);

@@ -6,6 +6,7 @@
 #include "unit/unit.h"
 
 #include "nbar_file.h"
+#include "unit/descriptors.h"
 
 static char dir[] = "/tmp/nbar-file.XXXXXX";
 static char path[64];
@@ -48,18 +49,9 @@ static void file_make(size_t bytes)
 	memset(&play, 0, sizeof(play));
 }
 
-/* Descriptors that the process has open. */
-static int lowest_free(void)
-{
-	int fd = dup(STDERR_FILENO);
-
-	close(fd);
-	return fd;
-}
-
 static void refused(int rc, size_t max, const char *words)
 {
-	int lowest = lowest_free();
+	int lowest = unit_lowest_free();
 	char *text, reason[128];
 	size_t n;
 
@@ -67,14 +59,14 @@ static void refused(int rc, size_t max, const char *words)
 	assert_null(text);
 	nbar_file_reason(rc, max, reason, sizeof(reason));
 	require(strstr(reason, words), "%s", reason);
-	assert_int_equal(lowest_free(), lowest);
+	assert_int_equal(unit_lowest_free(), lowest);
 }
 
 /* Around the sizes at which the reader takes more memory, with the limit exactly there. */
 static void whole_files_up_to_the_limit(void **state)
 {
 	static const size_t size[] = { 0, 1, 16383, 16384, 16385, 32768, 100000 };
-	int lowest = lowest_free();
+	int lowest = unit_lowest_free();
 	char *text;
 	size_t n;
 
@@ -91,7 +83,7 @@ static void whole_files_up_to_the_limit(void **state)
 	}
 	file_make(1001);
 	refused(-EFBIG, 1000, "the file has more than 1000 bytes, the limit");
-	assert_int_equal(lowest_free(), lowest);
+	assert_int_equal(unit_lowest_free(), lowest);
 }
 
 static void only_regular_files(void **state)

@@ -13,7 +13,7 @@
 #include "option.h"
 #include "output.h"
 #include "progress.h"
-#include "said.h"
+#include "unit/said.h"
 #include "tool.h"
 
 static bool terminal;
@@ -31,11 +31,10 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *out)
 	return 0;
 }
 
-/* Compares what was said since hold_stderr(). */
+/* Compares what was said since said_begin(). */
 static void said_is(const char *want)
 {
-	release_stderr();
-	assert_string_equal(said, want);
+	assert_string_equal(said_end(), want);
 }
 
 /* --- options ------------------------------------------------------------------------------- */
@@ -99,13 +98,13 @@ static void lines_of_options(void **state)
 
 	tool_begin("sub");
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-		hold_stderr();
+		said_begin();
 		assert_int_equal(line(true, row[i].text, &help), row[i].result);
 		said_is(row[i].said);
 		assert_string_equal(read_as, row[i].read);
 		assert_int_equal(help, row[i].help);
 	}
-	hold_stderr();
+	said_begin();
 	assert_int_equal(line(false, "-f more last", &help), 0);
 	said_is("");
 	assert_int_equal(optind, 3); /* the first of the others, which getopt moves to the end */
@@ -119,7 +118,7 @@ static void values(void **state)
 	uint64_t seed = 5;
 
 	tool_begin("sub");
-	hold_stderr();
+	said_begin();
 	assert_int_equal(option_u32("--n", "3", 3, 9, &n), 0);
 	assert_int_equal(n, 3);
 	assert_int_equal(option_u32("--n", "9", 3, 9, &n), 0);
@@ -138,7 +137,7 @@ static void values(void **state)
 	assert_string_equal(files.raw, "r");
 	assert_int_equal(option_files_check(&files), 0);
 	said_is("");
-	hold_stderr();
+	said_begin();
 	assert_int_equal(option_u32("--n", "2", 3, 9, &n), TOOL_USAGE);
 	assert_int_equal(option_u32("--n", "10", 3, 9, &n), TOOL_USAGE);
 	assert_int_equal(option_word("--w", "spi", words, 2, &n), TOOL_USAGE);
@@ -214,7 +213,7 @@ static void a_line_of_progress(void **state)
 	terminal = true;
 	now = UINT64_C(50000000000);
 	progress_begin(&p, 8);
-	hold_stderr();
+	said_begin();
 	progress_show(&p, "point %u", 1u);
 	progress_add(&p, 0.25);
 	progress_add(&p, 0.75);
@@ -233,13 +232,13 @@ static void a_line_of_progress(void **state)
 		"\r\033[K[######                  ] 25 %, 1 m 30 s left  point 2"
 		"\r\033[K[########################] 100 %  all\r\033[K");
 	progress_begin(&p, 0); /* nothing to do */
-	hold_stderr();
+	said_begin();
 	progress_show(&p, "none");
 	progress_end(&p);
 	said_is("\r\033[K[########################] 100 %  none\r\033[K");
 	terminal = false;
 	progress_begin(&p, 8);
-	hold_stderr();
+	said_begin();
 	progress_show(&p, "point %u", 1u);
 	progress_end(&p);
 	said_is("");
@@ -315,7 +314,7 @@ static void files_that_cannot_be_written(void **state)
 	struct output o;
 
 	snprintf(missing, sizeof(missing), "%s/none/file", dir);
-	hold_stderr();
+	said_begin();
 	assert_int_equal(output_open(&o, "--csv", missing), TOOL_FAILED);
 	assert_int_equal(output_open(&o, "--csv", dir), TOOL_FAILED);
 	assert_int_equal(output_open(&o, "--csv", "/dev/full"), 0);

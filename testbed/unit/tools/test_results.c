@@ -9,7 +9,7 @@
 
 #include "experiment.h"
 #include "result.h"
-#include "said.h"
+#include "unit/said.h"
 #include "tool.h"
 
 static const struct result_column columns[] = {
@@ -154,6 +154,8 @@ static void result_as_table(void **state)
 }
 
 /* Runs an experiment of three points, but ends it after `until` points. */
+static const char *said; /* by the last experiment */
+
 static int experiment(const char *json, uint32_t until, uint32_t *measured)
 {
 	const struct experiment_options opt = { .json = json };
@@ -162,7 +164,7 @@ static int experiment(const char *json, uint32_t until, uint32_t *measured)
 	int status;
 
 	*measured = 0;
-	hold_stderr();
+	said_begin();
 	fflush(stdout);
 	int out = dup(STDOUT_FILENO);
 
@@ -177,7 +179,7 @@ static int experiment(const char *json, uint32_t until, uint32_t *measured)
 	fflush(stdout);
 	dup2(out, STDOUT_FILENO);
 	close(out);
-	release_stderr();
+	said = said_end();
 	return status;
 }
 

@@ -16,10 +16,11 @@
 #include "stat_watch.h"
 #include "subcommands.h"
 #include "tool.h"
+#include "unit/said.h"
 
 static char dir[] = "/tmp/nbar-stat-XXXXXX";
 static char calls[8192]; /* with the NICs, and what they are called for */
-static char err[1024];
+static const char *err;
 static int take_result, opendir_error;
 static bool has_group;
 
@@ -93,22 +94,16 @@ static int run(const char *line)
 {
 	static char text[256];
 	char *argv[32] = { (char *)"stat" }, *save = NULL;
-	int argc = 1, saved = dup(STDERR_FILENO), r;
-	FILE *to = tmpfile();
+	int argc = 1, r;
 
 	snprintf(text, sizeof(text), "%s", line);
 	for (char *word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save))
 		argv[argc++] = word;
 	calls[0] = '\0';
 	optind = 0;
-	assert_non_null(to);
-	dup2(fileno(to), STDERR_FILENO);
+	said_begin();
 	r = tool_stat(argc, argv);
-	dup2(saved, STDERR_FILENO);
-	close(saved);
-	rewind(to);
-	err[fread(err, 1, sizeof(err) - 1, to)] = '\0';
-	fclose(to);
+	err = said_end();
 	return r;
 }
 

@@ -5,13 +5,13 @@
  */
 #include "unit/unit.h"
 
-#include <unistd.h>
 #include <jansson.h>
 
 #include "bench.h"
 #include "hist.h"
 #include "stats.h"
 #include "tool.h"
+#include "unit/said.h"
 
 static void hist_of_nothing(void **state)
 {
@@ -199,7 +199,7 @@ static bool of_bench; /* the command line is that of nbar bench, not of a sweep 
 static int parse(const char *line, struct bench_options *opt)
 {
 	char copy[512], *argv[40] = { NULL }, *save = NULL;
-	int argc = 0, err = dup(STDERR_FILENO), r;
+	int argc = 0, r;
 	bool help;
 
 	*opt = bench_options_default();
@@ -207,11 +207,9 @@ static int parse(const char *line, struct bench_options *opt)
 	snprintf(copy, sizeof(copy), "bench %s", line);
 	for (char *w = strtok_r(copy, " ", &save); w; w = strtok_r(NULL, " ", &save))
 		argv[argc++] = w;
-	assert_non_null(freopen("/dev/null", "w", stderr));
+	said_begin();
 	r = bench_options_parse(argc, argv, opt, NULL, &help);
-	fflush(stderr);
-	dup2(err, STDERR_FILENO);
-	close(err);
+	said_end();
 	return r;
 }
 

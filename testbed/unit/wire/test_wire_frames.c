@@ -16,7 +16,7 @@ static void take_received(struct nbnic *nic, const struct nbnic_addr *from,
 #include "udp.c"
 #undef nbnic_receive
 
-#include "unit/glue/said.h"
+#include "unit/said.h"
 
 static struct nbfw_token received;
 static struct nbnic_addr received_from;

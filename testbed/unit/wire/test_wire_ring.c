@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "unit/glue/said.h"
+#include "unit/said.h"
 #include "wire.h"
 
 #define RING_SIZE 65536u /* as in ring.c */

@@ -56,7 +56,7 @@ static int fstat_strange(int fd, struct stat *st)
 #include "value.h"
 
 #include "unit/descriptors.h"
-#include "unit/glue/said.h"
+#include "unit/said.h"
 
 static char folder[] = "/tmp/nbar-shm-XXXXXX";
 

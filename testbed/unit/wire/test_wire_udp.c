@@ -21,7 +21,7 @@ static int unsent; /* bytes in the send buffer, as the kernel says */
 #undef ioctl
 #undef sendto
 
-#include "unit/glue/said.h"
+#include "unit/said.h"
 
 #define FRAMES 200000u /* more frames than fit into any receive buffer that the kernel gives us */
 

@@ -10,7 +10,7 @@
 
 #include "udp.c"
 
-#include "unit/glue/said.h"
+#include "unit/said.h"
 
 static bool has_network;
 

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "unit/descriptors.h"
-#include "unit/glue/said.h"
+#include "unit/said.h"
 #include "verbs/verbs.h"
 
 extern const struct wire_ops wire_verbs_ops;
