@@ -1,80 +1,26 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # bench.sh - MPI_Barrier between guests: by nbar over the wire "verbs", and Open MPI's own over the
-# same RDMA device, or over TCP on the same interface. See --help and README.md.
+# same RDMA device, or over TCP on the same interface. Prints medians over repetitions of both
+# latencies and of their ratio in each job; with in-process NICs, also of the ratio of write to ud.
 #
 # Started on the machine; it starts itself in guest 0, where it prints a line for each method of
 # each repetition. Every repetition starts a new job, and new daemons if the pair uses daemons. A
-# job measures both barriers in turns: so other work of the machine hardly changes their ratio.
+# job measures both barriers in turns: so other work of the machine hardly changes their ratio. If a
+# guest has fewer processors than ranks and daemons, they yield; a daemon then takes time from Open
+# MPI, too. Started by make bench-verbs.
+#
+# Environment: PAIRS: NBAR+MPI, in random order; GUESTS: 2 to 8; RANKS and PROCESSORS of each guest;
+# REPEAT; BARRIERS of each method in a repetition; LIMIT: seconds. NBAR: host-ud, host-write,
+# host-write-rc, host-write-uc: in-process NICs with this mode; ud, write, write-rc, write-uc: a
+# daemon in each guest. MPI: ucx-ud, ucx-rc, tcp, ofi, openib. Exit status: 77 where there can be no
+# guests.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/lib.sh
-name=bench.sh help=bench.sh
-job_limit=300 number=2 processors=1 ranks=1 repetitions=5 iterations=300 warmup=50 seed=1 csv= limit=1800
-nbars="host-write host-write-rc host-write-uc host-ud write write-rc write-uc ud"
-mpis="ucx-ud ucx-rc tcp ofi openib"
-pairs="host-write+ucx-ud host-write+ucx-rc host-write+tcp host-ud+ucx-ud host-ud+ucx-rc host-ud+tcp"
-
-usage() {
-	cat <<'TEXT'
-usage: testbed/verbs/bench.sh [OPTION]...
-MPI_Barrier between guests, each with a soft RDMA device: by nbar, and Open MPI's own over the same
-device or over TCP on the same interface, in turns within one job. Prints medians over repetitions
-of both latencies and of their ratio in each job; with in-process NICs, also of the ratio of write
-to ud in each job. Repetitions of the pairs run in random order.
-
-  --pairs LIST      NBAR+MPI,... (default: host-write and host-ud, each with ucx-ud, ucx-rc, tcp)
-    NBAR:    host-ud, host-write, host-write-rc, host-write-uc  in-process NICs, wire=verbs in
-             this mode; the ranks of a guest synchronise in memory, and one uses its NIC
-             ud, write, write-rc, write-uc  a daemon in each guest; its ranks share the NIC
-    MPI:     ucx-ud, ucx-rc  pml ucx, transports ud_verbs, rc_verbs   tcp  btl tcp over eth0
-             ofi  mtl ofi, verbs;ofi_rxm   openib  btl openib   (all: with shared memory, too)
-  --guests N        2 to 8 (2)
-  --ranks N         ranks in each guest (1)
-  --processors N    processors of each guest (1)
-  --launches N      repetitions of each pair (5)
-  -i, --iterations N  barriers of each method in a repetition (300)
-  -x, --warmup N    barriers before them (50)
-  --seed N          seed of the random order (1)
-  --limit SECONDS   limit for the whole run (1800)
-  --csv FILE        write the results of every repetition
-
-A guest without KVM is slow, and shares the machine's processors: only ratios mean anything. If a
-guest has fewer processors than ranks and daemons, they yield; a daemon then takes time from Open
-MPI, too.
-Exit status: 0 done, 1 failed, 2 wrong usage, 77 where there can be no guests.
-TEXT
-}
-
-options() {
-	local pair
-	while [ $# -gt 0 ]; do
-		case $1 in
-		--help | -h) usage; exit 0 ;;
-		esac
-		[ $# -gt 1 ] || wrong "$1 wants a value"
-		case $1 in
-		--pairs)
-			pairs=${2//,/ }
-			for pair in $pairs; do
-				[[ $pair == *+* && " $nbars " == *" ${pair%+*} "* && " $mpis " == *" ${pair#*+} "* ]] ||
-					wrong "there is no pair '$pair'"
-			done
-			;;
-		--guests) is_number "$1" "$2" 2 8; number=$((10#$2)) ;;
-		--processors) is_number "$1" "$2" 1 64; processors=$((10#$2)) ;;
-		--ranks) is_number "$1" "$2" 1 16; ranks=$((10#$2)) ;;
-		--launches) is_number "$1" "$2" 1 1000; repetitions=$((10#$2)) ;;
-		-i | --iterations) is_number "$1" "$2" 1 10000000; iterations=$((10#$2)) ;;
-		-x | --warmup) is_number "$1" "$2" 0 10000000; warmup=$((10#$2)) ;;
-		--seed) is_number "$1" "$2" 0 99999999; seed=$((10#$2)) ;;
-		--limit) is_number "$1" "$2" 1 86400; limit=$((10#$2)) ;;
-		--csv) csv=$2 ;;
-		*) wrong "there is no option $1" ;;
-		esac
-		shift 2
-	done
-}
+job_limit=300 warmup=50
+number=${GUESTS:-2} processors=${PROCESSORS:-1} ranks=${RANKS:-1} repetitions=${REPEAT:-5} iterations=${BARRIERS:-300}
+pairs=${PAIRS:-host-write+ucx-ud host-write+ucx-rc host-write+tcp host-ud+ucx-ud host-ud+ucx-rc host-ud+tcp}
 
 # In guest 0.
 
@@ -182,7 +128,7 @@ in_process() {
 		hosts="$hosts${hosts:+,}10.78.0.$i:$ranks"
 	done
 	for ((i = 1; i <= repetitions; i++)); do
-		for pair in $(printf '%s\n' $pairs | awk -v "seed=$((seed + i))" 'BEGIN { srand(seed) } { print rand(), $0 }' |
+		for pair in $(printf '%s\n' $pairs | awk -v "seed=$i" 'BEGIN { srand(seed) } { print rand(), $0 }' |
 			sort -n | cut -d ' ' -f 2); do
 			echo "bench.sh: repetition $i of $repetitions: $pair" >&2
 			[ -n "${broken[$pair]:-}" ] || repetition "$pair" "$i" || return
@@ -244,21 +190,19 @@ table() {
 
 outside() {
 	local rc
-	[ -z "$csv" ] || : >>"$csv" || wrong "name another file with --csv"
 	rows=$(mktemp) || exit 1
 	trap 'rm -f "$rows"' EXIT
-	testbed/guests/guest run -n "$number" --processors "$processors" --limit "$limit" -- "$PWD/testbed/verbs/bench.sh" "${words[@]}" >"$rows"
+	testbed/guests/guest run -n "$number" --processors "$processors" --limit "${LIMIT:-1800}" -- env "PAIRS=$pairs" \
+		"RANKS=$ranks" "PROCESSORS=$processors" "REPEAT=$repetitions" "BARRIERS=$iterations" \
+		"$PWD/testbed/verbs/bench.sh" >"$rows"
 	rc=$?
 	[ $rc = 0 ] || { cat "$rows"; exit $([ $rc = 77 ] && echo 77 || echo 1); }
 	table "$rows"
-	[ -z "$csv" ] || { echo "pair,method,launch,mean_us,p50_us,packets"; sed -n 's/^@//p' "$rows"; } >"$csv" || exit 1
 	echo "medians of $repetitions repetitions of $iterations barriers of each method; ratios within a job (least-greatest)"
 	echo "packets: of all RDMA devices, a rank and barrier that goes by them, connections included"
 	echo "$number guests of $processors processor(s), $ranks rank(s) each; soft RoCE, without KVM: only ratios mean anything"
 }
 
-words=("$@")
-options "$@"
 if [ -n "${NBAR_GUESTS:-}" ]; then
 	in_process
 else
