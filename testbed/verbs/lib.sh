@@ -5,7 +5,7 @@
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 if [ -z "${NBAR_GUESTS:-}" ]; then
-	testbed/guests/guest run ${NBAR_NATIVE:+--native} ${NBAR_RELEASE:+--release "$NBAR_RELEASE"} -n "$guests" --processors "$((guests > 1 ? 1 : 2))" --limit "${TEST_LIMIT:-1800}" -- "$0"
+	testbed/guests/guest run ${NBAR_NATIVE:+--native} ${NBAR_RELEASE:+--release "$NBAR_RELEASE"} ${NBAR_ARM64:+--arm64 "$NBAR_ARM64"} -n "$guests" --processors "$((guests > 1 ? 1 : 2))" --limit "${TEST_LIMIT:-1800}" -- "$0"
 	rc=$?
 	if [ $rc = 77 ]; then
 		echo "ok 1 - $(basename "$0")${NBAR_RELEASE:+, $NBAR_RELEASE} # SKIP no guests: see above"

@@ -45,6 +45,18 @@ check-verbs: deps ## the wire verbs, on soft RDMA devices of guests in QEMU: tak
 check-verbs-nodeps: all $$(VERBS_BIN) $$(MPI_ORACLE)
 	$(Q)BUILD=$(BUILD) TEST_TIMEOUT=1850 testbed/run $(VERBS_LIST)
 
+# What the daemon in a card needs. check-verbs-arm64 builds it for Debian's architecture arm64.
+card: $(NICD_BIN) $(BUILD)/oracle
+
+check-verbs-arm64: ROOT = $(abspath $(BUILD))/guest-arm64/root
+check-verbs-arm64: deps ## remote hosts of a card that is an aarch64 guest: takes a quarter of an hour
+	$(Q)testbed/deps.sh $(VERBS_DEPS) gcc-aarch64-linux-gnu mmdebstrap qemu-system-arm
+	$(Q)BUILD=$(BUILD) testbed/guests/guest image arm64
+	$(Q)$(MAKE) --no-print-directory all $(BUILD)/oracle
+	$(Q)PKG_CONFIG_LIBDIR=$(ROOT)/usr/lib/aarch64-linux-gnu/pkgconfig PKG_CONFIG_SYSROOT_DIR=$(ROOT) \
+		$(MAKE) --no-print-directory BUILD=$(BUILD)-arm64 CC="aarch64-linux-gnu-gcc --sysroot=$(ROOT)" AR=aarch64-linux-gnu-ar card
+	$(Q)BUILD=$(BUILD) NBAR_ARM64=1 TEST_TIMEOUT=1850 testbed/run testbed/verbs/test-remote-guests.sh
+
 # ROUNDS barriers of each plan. TEST_LIMIT and TEST_TIMEOUT, in seconds, are large on purpose.
 check-oracle-verbs: ROUNDS = 1000
 check-oracle-verbs: all $(BUILD)/oracle ## every plan over every mode of the wire verbs, by NICs, by hosts, in-process: 1,000 barriers each
@@ -54,4 +66,4 @@ bench-verbs: deps all ## nbar against Open MPI, over a soft RDMA device of guest
 	$(Q)testbed/deps.sh $(VERBS_DEPS) openmpi-bin
 	$(Q)BUILD=$(BUILD) testbed/verbs/bench.sh
 
-.PHONY: bench-verbs check-oracle-verbs check-verbs check-verbs-nodeps
+.PHONY: bench-verbs card check-oracle-verbs check-verbs check-verbs-arm64 check-verbs-nodeps
