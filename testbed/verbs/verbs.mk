@@ -34,7 +34,7 @@ $(VERBS_TESTS): ALL_LDFLAGS += -Wl,--no-as-needed $(if $(VERBS),$(VERBS_LIBS))
 $(BUILD)/test/testbed/unit/wire/test_wire_rdma%: CFLAGS_test += $(if $(VERBS),-DWIRES_VERBS)
 RDMA_TESTS := $(filter $(BUILD)/test_wire_rdma%,$(UNIT_BIN))
 $(filter %_hello,$(RDMA_TESTS)): $(if $(VERBS),$(filter %/hello.o %/device.o %/auth_prove.o,$(RDMA_OBJ)))
-$(filter %_link,$(RDMA_TESTS)): $(if $(VERBS),$(filter %/rdma/link.o,$(RDMA_OBJ)))
+$(foreach f,device link,$(eval $(filter %_$f,$(RDMA_TESTS)): $(if $(VERBS),$(filter %/rdma/$f.o,$(RDMA_OBJ)))))
 $(filter %_hello,$(RDMA_TESTS)): ALL_LDFLAGS += $(call wrap,wire_auth_load clock_gettime poll connect getsockopt getsockname send recv)
 $(RDMA_TESTS): ALL_LDFLAGS += -Wl,--no-as-needed $(if $(VERBS),$(VERBS_LIBS))
 
