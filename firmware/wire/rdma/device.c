@@ -24,14 +24,15 @@ socklen_t rdma_name_size(const union rdma_name *n)
 int rdma_name_read(const char *text, union rdma_name *out, char why[NBAR_RDMA_TEXT])
 {
 	const char *colon = strrchr(text, ':');
-	size_t n = colon ? (size_t)(colon - text) : 0;
+	size_t n = colon ? (size_t)(colon - text) : 0, length;
 	bool brackets = n > 2 && text[0] == '[' && text[n - 1] == ']';
 	char ip[INET6_ADDRSTRLEN] = "", *end = NULL;
 	unsigned long port = colon ? strtoul(colon + 1, &end, 10) : 0;
 
 	*out = (union rdma_name){ .in6 = { .sin6_family = AF_INET6 } };
-	if (n < sizeof(ip))
-		snprintf(ip, sizeof(ip), "%.*s", (int)(brackets ? n - 2 : n), text + brackets);
+	length = brackets ? n - 2 : n;
+	if (length < sizeof(ip))
+		snprintf(ip, sizeof(ip), "%.*s", (int)length, text + brackets);
 	if (end && !*end && port > 0 && port <= UINT16_MAX) {
 		out->in6.sin6_port = htons((uint16_t)port);
 		if (brackets && inet_pton(AF_INET6, ip, &out->in6.sin6_addr) == 1)
