@@ -20,7 +20,7 @@
 #include "rdma/rdma.h"
 #include "unit/descriptors.h"
 
-#define LIMIT_MS 30000
+#define LIMIT_MS 10000
 #define REPLIES 1000u /* more than a socket pair holds */
 
 static struct ibv_context context;

@@ -19,7 +19,12 @@
 static struct ibv_device card = { .name = "mlx0" };
 static struct ibv_context context = { .device = &card };
 static struct ibv_comp_channel channel;
-static struct nbar_rdma device = { .context = &context, .channel = &channel, .mtu = IBV_MTU_1024 };
+static struct nbar_rdma device = { .context = &context,
+				   .channel = &channel,
+				   .port = 2,
+				   .gid_index = 3,
+				   .mtu = IBV_MTU_1024,
+				   .gid = { 0x20, 1, [15] = 1 } };
 static struct nbar_page page[LINKS];
 
 static struct {
@@ -32,10 +37,18 @@ static struct {
 	struct ibv_qp qp[LINKS];
 	struct ibv_cq cq[2 * LINKS];
 	uint32_t nmr, ncq, receives, reports; /* reports: writes that report their completion */
+	uint32_t room, waiting[LINKS];        /* of the queues of receives */
+	uint64_t writes, reported;
+	bool poll_fails, write_fails;
+	struct ibv_send_wr write; /* the last one */
+	struct ibv_sge words;
+	struct verbs_route route;
+	int start; /* error */
 	/* The completion that is there, of the connection `event`. */
 	struct ibv_wc wc;
 	uint32_t nwc;
 	struct ibv_cq *event;
+	uint32_t nevent;
 } fake;
 
 static bool call_fails(void)
@@ -72,7 +85,9 @@ struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *at, size_t size, int access)
 		return NULL;
 	assert_int_equal(size, sizeof(struct nbar_page));
 	fake.live++;
+	assert_int_equal(access, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	fake.of_mr[fake.nmr % LINKS] = pd;
+	fake.mr[fake.nmr % LINKS] = (struct ibv_mr){ .lkey = 40, .rkey = 50 };
 	return &fake.mr[fake.nmr++ % LINKS];
 }
 
@@ -90,6 +105,10 @@ int ibv_dereg_mr(struct ibv_mr *m)
 
 static int post_recv(struct ibv_qp *q, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
+	assert_true(wr->num_sge == 0 && !wr->sg_list && !wr->next);
+	if (fake.waiting[q - fake.qp] == fake.room)
+		return ENOMEM;
+	fake.waiting[q - fake.qp]++;
 	fake.receives++;
 	return 0;
 }
@@ -99,19 +118,33 @@ static int poll_cq(struct ibv_cq *q, int n, struct ibv_wc *wc)
 	if (q != fake.event || fake.nwc == 0)
 		return 0;
 	fake.nwc--;
+	if (fake.poll_fails)
+		return -1;
 	*wc = fake.wc;
+	if (q->channel)
+		fake.waiting[(q - fake.cq) / 2]--;
+	else
+		fake.reported = wc->wr_id;
 	return 1;
 }
 
 static int post_send(struct ibv_qp *q, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
+	if (fake.write_fails || fake.writes - fake.reported == RDMA_WRITES)
+		return ENOMEM;
+	fake.writes++;
+	fake.write = *wr;
+	if (wr->num_sge > 0)
+		fake.words = *wr->sg_list;
 	fake.reports += (wr->send_flags & IBV_SEND_SIGNALED) != 0;
 	return 0;
 }
 
+/* No write of the other side is solicited. */
 static int req_notify(struct ibv_cq *q, int solicited)
 {
-	return 0;
+	assert_true(q->channel == &channel && !solicited);
+	return call_fails() ? EIO : 0;
 }
 
 struct ibv_cq *ibv_create_cq(struct ibv_context *c, int n, void *arg, struct ibv_comp_channel *ch,
@@ -122,7 +155,7 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *c, int n, void *arg, struct ibv
 	if (call_fails())
 		return NULL;
 	fake.live++;
-	*q = (struct ibv_cq){ .context = c, .cq_context = arg };
+	*q = (struct ibv_cq){ .context = c, .cq_context = arg, .channel = ch };
 	return q;
 }
 
@@ -153,8 +186,9 @@ int ibv_destroy_qp(struct ibv_qp *q)
 
 int ibv_get_cq_event(struct ibv_comp_channel *c, struct ibv_cq **q, void **arg)
 {
-	if (!fake.event || fake.nwc == 0)
+	if (fake.nevent == 0)
 		return -1;
+	fake.nevent--;
 	*q = fake.event;
 	*arg = fake.event->cq_context;
 	return 0;
@@ -174,7 +208,8 @@ int verbs_route_begin(struct ibv_qp *qp, uint8_t port, uint32_t *psn)
 int verbs_route_start(struct ibv_qp *qp, const struct verbs_route *r)
 {
 	fake.nstart++;
-	return 0;
+	fake.route = *r;
+	return fake.start;
 }
 
 /* --- tests ----------------------------------------------------------------------------------- */
@@ -182,6 +217,7 @@ int verbs_route_start(struct ibv_qp *qp, const struct verbs_route *r)
 static int begin(void **state)
 {
 	memset(&fake, 0, sizeof(fake));
+	fake.room = RDMA_RECVS;
 	context.ops.post_recv = post_recv;
 	context.ops.post_send = post_send;
 	context.ops.poll_cq = poll_cq;
@@ -201,6 +237,9 @@ static struct nbar_rdma_link *joins(uint32_t i)
 		return NULL;
 	}
 	assert_int_equal(mine.page, (uintptr_t)&page[i]);
+	assert_true(mine.qpn == l->qp->qp_num && mine.rkey == 50 && mine.psn == 5);
+	assert_int_equal(mine.mtu, IBV_MTU_1024);
+	assert_memory_equal(mine.gid, device.gid, sizeof(mine.gid));
 	return l;
 }
 
@@ -232,8 +271,12 @@ static void calls_that_fail(void **state)
 		l = joins(0);
 		assert_true(l || fake.live == 0);
 	}
-	assert_in_range(n, 6, 8);
+	assert_int_equal(n, 8);
 	rdma_leave(l);
+	assert_int_equal(fake.live, 0);
+	begin(NULL);
+	fake.room--;
+	assert_null(joins(0));
 	assert_int_equal(fake.live, 0);
 }
 
@@ -243,11 +286,41 @@ static void starts_once(void **state)
 	struct nbar_rdma_end its = { .mtu = IBV_MTU_256 - 1 };
 
 	assert_int_equal(rdma_start(l, &its), -EINVAL);
+	assert_int_equal(fake.nstart, 0);
 	its.mtu = IBV_MTU_256;
+	fake.start = -ENETUNREACH;
+	assert_int_equal(rdma_start(l, &its), -ENETUNREACH);
+	assert_int_equal(rdma_push(l, &page[0], 8, NBAR_RDMA_NO_CELL), -ENOTCONN);
+	fake.start = 0;
+	fake.nstart = 0;
 	assert_int_equal(rdma_start(l, &its), 0);
 	assert_int_equal(rdma_start(l, &its), -EINVAL);
 	assert_int_equal(fake.nstart, 1);
 	rdma_leave(l);
+}
+
+static void the_route(void **state)
+{
+	static const uint8_t mtu[][2] = { { IBV_MTU_256, IBV_MTU_256 },
+					  { IBV_MTU_1024, IBV_MTU_1024 },
+					  { IBV_MTU_4096, IBV_MTU_1024 } };
+
+	for (uint32_t i = 0; i < 3; i++) {
+		const struct nbar_rdma_end its = {
+			.qpn = 77, .psn = 0x1000009, .mtu = mtu[i][0], .gid = { 0x20, 1, [15] = 9 }
+		};
+		struct nbar_rdma_link *l = joins(0);
+		const struct verbs_route *r = &fake.route;
+
+		assert_int_equal(rdma_start(l, &its), 0);
+		assert_memory_equal(r->path.grh.dgid.raw, its.gid, sizeof(its.gid));
+		assert_true(r->path.is_global && r->path.port_num == 2);
+		assert_true(r->path.grh.sgid_index == 3 && r->path.grh.hop_limit == 64);
+		assert_true(r->qpn == 77 && r->psn == 9 && r->own_psn == 5);
+		assert_true(r->reliable && r->timeout > 0);
+		assert_int_equal(r->mtu, mtu[i][1]);
+		rdma_leave(l);
+	}
 }
 
 static uint32_t heard, last;
@@ -267,10 +340,13 @@ static void what_is_no_push(void **state)
 		enum ibv_wc_opcode opcode;
 		enum ibv_wc_status status;
 		bool push;
+		enum { NO_CALL, NOTIFY, POLL } fails;
 	} row[] = {
-		{ IBV_WC_RECV_RDMA_WITH_IMM, IBV_WC_SUCCESS, true },
-		{ IBV_WC_RECV, IBV_WC_SUCCESS, false },
-		{ IBV_WC_RECV_RDMA_WITH_IMM, IBV_WC_WR_FLUSH_ERR, false },
+		{ IBV_WC_RECV_RDMA_WITH_IMM, IBV_WC_SUCCESS, true, NO_CALL },
+		{ IBV_WC_RECV, IBV_WC_SUCCESS, false, NO_CALL },
+		{ IBV_WC_RECV_RDMA_WITH_IMM, IBV_WC_WR_FLUSH_ERR, false, NO_CALL },
+		{ IBV_WC_RECV_RDMA_WITH_IMM, IBV_WC_SUCCESS, false, NOTIFY },
+		{ IBV_WC_RECV_RDMA_WITH_IMM, IBV_WC_SUCCESS, false, POLL },
 	};
 
 	for (uint32_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
@@ -288,8 +364,12 @@ static void what_is_no_push(void **state)
 					   .opcode = row[i].opcode,
 					   .imm_data = htobe32(7) };
 		fake.nwc = 1;
+		fake.poll_fails = row[i].fails == POLL;
+		fake.fail_at = row[i].fails == NOTIFY ? fake.calls + 1 : 0;
+		fake.nevent = 1;
 		rdma_heard(&device, hears, &heard);
 		assert_int_equal(heard, 1);
+		fake.poll_fails = false;
 		assert_int_equal(last, row[i].push ? 7 : NBAR_RDMA_NO_CELL);
 		assert_int_equal(fake.receives - before, row[i].push);
 		assert_int_equal(rdma_push(l, &page[1], 8, NBAR_RDMA_NO_CELL) == -ENOTCONN,
@@ -300,7 +380,7 @@ static void what_is_no_push(void **state)
 
 static struct nbar_rdma_link *begins(void)
 {
-	const struct nbar_rdma_end its = { .mtu = IBV_MTU_256 };
+	const struct nbar_rdma_end its = { .mtu = IBV_MTU_256, .page = 0x70000, .rkey = 60 };
 	struct nbar_rdma_link *l;
 
 	begin(NULL);
@@ -320,6 +400,40 @@ static void reports(const struct nbar_rdma_link *l, uint64_t write, enum ibv_wc_
 	fake.event = l->send_cq;
 	fake.wc = (struct ibv_wc){ .status = status, .wr_id = write };
 	fake.nwc = 1;
+}
+
+/* The words go to the same place of the other copy. */
+static void what_is_pushed(void **state)
+{
+	static const uint32_t size[] = { 8, RDMA_INLINE, RDMA_INLINE + 1 };
+	const uint8_t *at = (const uint8_t *)&page[1] + 24;
+	struct nbar_rdma_link *l = begins();
+	const struct ibv_send_wr *w = &fake.write;
+	uint64_t mark = NBAR_RDMA_NO_MARK;
+
+	for (uint32_t i = 0; i < 3; i++) {
+		const uint32_t cell = i == 1 ? NBAR_RDMA_NO_CELL : 7;
+
+		assert_int_equal(rdma_push(l, at, size[i], cell), 0);
+		assert_true(w->num_sge == 1 && !w->next);
+		assert_true(fake.words.addr == (uintptr_t)at && fake.words.length == size[i]);
+		assert_int_equal(fake.words.lkey, 40);
+		assert_true(w->wr.rdma.remote_addr == 0x70000 + 24 && w->wr.rdma.rkey == 60);
+		assert_int_equal(w->send_flags, i < 2 ? IBV_SEND_INLINE : 0);
+		assert_int_equal(w->opcode,
+				 i == 1 ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_WRITE_WITH_IMM);
+		assert_int_equal(w->imm_data, i == 1 ? 0 : htobe32(7));
+	}
+	assert_int_equal(rdma_arrived(l, &mark), 0);
+	assert_true(w->num_sge == 0 && w->opcode == IBV_WR_RDMA_WRITE);
+	assert_true(w->wr.rdma.remote_addr == 0x70000 && w->wr.rdma.rkey == 60);
+	/* After a push that fails, none is posted. */
+	fake.write_fails = true;
+	assert_int_equal(push(l), -ENOTCONN);
+	fake.write_fails = false;
+	assert_int_equal(push(l), -ENOTCONN);
+	assert_int_equal(fake.writes, 4);
+	rdma_leave(l);
 }
 
 static void the_queue_ends(void **state)
@@ -371,8 +485,8 @@ static void a_failure_is_found(void **state)
 #define TEST(name) cmocka_unit_test_setup(name, begin)
 
 UNIT_MAIN(NULL, NULL, TEST(a_domain_for_each_page), TEST(calls_that_fail), TEST(starts_once),
-	  TEST(what_is_no_push), TEST(the_queue_ends), TEST(a_mark_is_reached),
-	  TEST(a_failure_is_found))
+	  TEST(the_route), TEST(what_is_pushed), TEST(what_is_no_push), TEST(the_queue_ends),
+	  TEST(a_mark_is_reached), TEST(a_failure_is_found))
 #else
 int main(void)
 {
