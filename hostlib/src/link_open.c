@@ -160,8 +160,7 @@ int nblib_link_open(struct nblib_link *l, const char *name, uint32_t socket_id, 
 		snprintf(l->nic, sizeof(l->nic), "%.31s", name);
 		snprintf(l->path, sizeof(l->path), "%.100s", name);
 		err = nblib_host_connect(l, name, socket_id);
-	} else if (name &&
-		   strncmp(name, NBAR_REMOTE_PREFIX, sizeof(NBAR_REMOTE_PREFIX) - 1) == 0) {
+	} else if (name && strncmp(name, NBAR_REMOTE_PREFIX, sizeof(NBAR_REMOTE_PREFIX) - 1) == 0) {
 		err = connect_remote(l, name, port);
 	} else {
 		err = parse_name(l, name ? name : "n0", port);
