@@ -210,10 +210,6 @@ int nbmpi_fail_code(struct nbmpi_comm *c, int code);
 /* As nbmpi_fail, because the process of a rank of this host has ended. */
 int nbmpi_fail_ended(struct nbmpi_comm *c, const struct nbmpi_mate *mate);
 
-/* Numbers hosts in the order of their lowest ranks, and returns the number of each rank's host; the
- * caller frees the array. NULL: not known. Looks up all ranks: for texts and tools. */
-uint32_t *nbmpi_hosts_of(const struct nbmpi_comm *c);
-
 /* A member of the group is a host: if ranks share hosts, a text of libnbar needs "host 3" for
  * "rank 3". */
 void nbmpi_hosts_for_ranks(char *text);

@@ -93,7 +93,9 @@ void nbmpi_log_path(const struct nbmpi_comm *c, const char *cause)
 		  c->group ? nbmpi_tuned_name(c) : "");
 }
 
-uint32_t *nbmpi_hosts_of(const struct nbmpi_comm *c)
+/* Numbers hosts in the order of their lowest ranks, and returns the number of each rank's host; the
+ * caller frees the array. NULL: not known. Looks up all ranks. */
+static uint32_t *hosts_of(const struct nbmpi_comm *c)
 {
 	return c->closed ? NULL : nbmpi_hosts_number(nbmpi_self.start.ops->host, c->mpi, c->size);
 }
@@ -124,7 +126,7 @@ static void add_host(const struct nbmpi_comm *c, uint32_t host, char *out, size_
 		add(out, size, "rank %u", host);
 		return;
 	}
-	host_of = nbmpi_hosts_of(c);
+	host_of = hosts_of(c);
 	for (uint32_t r = 0; host_of && r < c->size; r++)
 		all += host_of[r] == host && r != c->rank;
 	for (uint32_t r = 0; host_of && r < c->size && n <= RANKS_MAX; r++) {

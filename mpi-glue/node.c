@@ -77,7 +77,7 @@ static uint64_t boot_of(uint64_t seed)
 
 /* Writes the name of this process's NIC, as the settings of the MPI give it, else as the
  * environment does; else "". False: the settings give no name. */
-static bool nic_of(const struct nbmpi_config *config, uint32_t rank, char nic[NBMPI_NIC_SIZE])
+static bool node_nic(const struct nbmpi_config *config, uint32_t rank, char nic[NBMPI_NIC_SIZE])
 {
 	const char *env = getenv("NBAR_NIC");
 
@@ -99,7 +99,7 @@ static uint64_t host_of(const struct nbmpi_config *config, uint32_t rank, uint64
 	hash = mix_inode(hash, NBAR_HOSTNIC_DIR); /* the files of mates.c */
 	if (uname(&host) == 0)
 		hash = mix_text(hash, host.nodename);
-	if (nic_of(config, rank, nic)) {
+	if (node_nic(config, rank, nic)) {
 		hash = mix_text(hash, nic);
 		/* A port of a remote NIC belongs to one process. */
 		if (strncmp(nic, NBAR_REMOTE_PREFIX, sizeof(NBAR_REMOTE_PREFIX) - 1) == 0 &&
@@ -123,7 +123,7 @@ static bool has_nic(const struct nbmpi_config *config, uint32_t rank)
 	char nic[NBMPI_NIC_SIZE], dir[108], path[sizeof(dir) + sizeof(nic) + 8];
 	int n = nbar_run_dir_find(dir, sizeof(dir));
 
-	if (!config->enable || config->where == NBMPI_WHERE_HOST || !nic_of(config, rank, nic) ||
+	if (!config->enable || config->where == NBMPI_WHERE_HOST || !node_nic(config, rank, nic) ||
 	    n < 0 || (size_t)n >= sizeof(dir))
 		return true;
 	if (!*nic)

@@ -3,7 +3,7 @@
 # image.sh DIR [RELEASE] - makes the files that a guest boots: DIR/vmlinuz, the kernel of Debian's package
 # (unpacked, not installed), and DIR/initrd, busybox with the modules of that kernel that guests
 # need. RELEASE: of this release of Debian, not of the machine's. RELEASE "arm64": of Debian's
-# architecture arm64. Then DIR/root has the system of the guest, and what a cross build needs.
+# architecture arm64. Then DIR/root has the system of the guest, and what a cross build needs; root makes it.
 #
 # Called by guest. Exit status 77: this machine cannot make them; the reason is printed. Existing
 # files are kept.

@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 /* Descriptors that this process has open. */
@@ -24,6 +25,8 @@ static inline int unit_lowest_free(void)
 {
 	int fd = dup(STDERR_FILENO);
 
+	if (fd < 0)
+		abort();
 	close(fd);
 	return fd;
 }

@@ -65,7 +65,8 @@ start_all() { # NIC: in each guest
 }
 
 # Shell code that ends it. It must have said nothing but what kernels before 6.18 lack.
-stop='p=$(cat /tmp/nicd/pid); kill $p; while kill -0 $p 2>/dev/null; do sleep 0.1; done; ! grep -v "run in the daemon, not in the kernel" /tmp/nicd/err'
+stop='p=$(cat /tmp/nicd/pid) && [ -e /tmp/nicd/err ] && kill $p || exit 1
+while kill -0 $p 2>/dev/null; do sleep 0.1; done; ! grep -v "run in the daemon, not in the kernel" /tmp/nicd/err'
 
 stop_all() {
 	at each bash -c "$stop"
