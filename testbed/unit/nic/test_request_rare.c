@@ -399,9 +399,33 @@ static void test_remote_host(void **state)
 	assert_int_equal(w.pushes, 2);
 }
 
+/* Groups with values: too large, on a wire without them, and on a NIC of a wire that has them. */
+static void test_values_are_refused(void **state)
+{
+	struct nbar_req_group_open req = group("linear", 0, 2);
+	const struct wire_ops *ops = w.wire.ops;
+	struct wire_ops with = *ops;
+
+	port_open(&w.client, 3);
+	req.value_max = NBAR_VALUE_MAX + 1;
+	refuses(&w.client, NBAR_OP_GROUP_OPEN, &req, sizeof(req), NBAR_ERANGE,
+		"values of 257 bytes: a barrier carries at most 256");
+	req.value_max = NBAR_VALUE_MAX;
+	refuses(&w.client, NBAR_OP_GROUP_OPEN, &req, sizeof(req), NBAR_EOPNOTSUPP,
+		"the wire of n0, road, carries no values; use ring");
+	with.values = true;
+	w.wire.ops = &with;
+	w.wire.no_values = "its MTU is 256 bytes";
+	refuses(&w.client, NBAR_OP_GROUP_OPEN, &req, sizeof(req), NBAR_EOPNOTSUPP,
+		"n0 carries no values: its MTU is 256 bytes");
+	w.wire.no_values = NULL;
+	assert_int_equal(request(&w.client, NBAR_OP_GROUP_OPEN, &req, sizeof(req)), 0);
+	w.wire.ops = ops;
+}
+
 UNIT_MAIN(NULL, NULL, REQUEST_TEST(test_connect_in_parts), REQUEST_TEST(test_port_ends),
 	  REQUEST_TEST(test_most_peers), REQUEST_TEST(test_statistics_with_a_gap),
 	  REQUEST_TEST(test_messages_have_no_barrier), REQUEST_TEST(test_reach),
 	  REQUEST_TEST(test_trace), REQUEST_TEST(test_user_limits), REQUEST_TEST(test_user_memory),
 	  REQUEST_TEST(test_host_of_a_group), REQUEST_TEST(test_peers_ask),
-	  REQUEST_TEST(test_remote_host))
+	  REQUEST_TEST(test_remote_host), REQUEST_TEST(test_values_are_refused))
