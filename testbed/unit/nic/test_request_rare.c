@@ -423,9 +423,21 @@ static void test_values_are_refused(void **state)
 	w.wire.ops = ops;
 }
 
+/* A NIC that will sleep asks the hosts of all its ports for kicks. */
+static void test_kicks(void **state)
+{
+	port_open(&w.client, 3);
+	group_open("linear", 0, 2);
+	nbnic_device_ask_kicks(&w.device, true);
+	assert_int_equal(w.client.port->page->kick, 1);
+	nbnic_device_ask_kicks(&w.device, false);
+	assert_int_equal(w.client.port->page->kick, 0);
+}
+
 UNIT_MAIN(NULL, NULL, REQUEST_TEST(test_connect_in_parts), REQUEST_TEST(test_port_ends),
 	  REQUEST_TEST(test_most_peers), REQUEST_TEST(test_statistics_with_a_gap),
 	  REQUEST_TEST(test_messages_have_no_barrier), REQUEST_TEST(test_reach),
 	  REQUEST_TEST(test_trace), REQUEST_TEST(test_user_limits), REQUEST_TEST(test_user_memory),
 	  REQUEST_TEST(test_host_of_a_group), REQUEST_TEST(test_peers_ask),
-	  REQUEST_TEST(test_remote_host), REQUEST_TEST(test_values_are_refused))
+	  REQUEST_TEST(test_remote_host), REQUEST_TEST(test_values_are_refused),
+	  REQUEST_TEST(test_kicks))
