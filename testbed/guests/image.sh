@@ -6,7 +6,7 @@
 # architecture arm64. Then DIR/root has the system of the guest, and what a cross build needs; root makes it.
 #
 # Called by guest. Exit status 77: this machine cannot make them; the reason is printed. Existing
-# files are kept.
+# files are kept; DIR/root is made anew.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 dir=$1 release=${2:-}

@@ -172,7 +172,7 @@ static void a_refused_value_is_forgotten(void **state)
 	nbar_close(port);
 }
 
-/* A NIC that breaks the rules writes what is no result of the barrier. */
+/* A hostile NIC may write anything in the place of a result. */
 static void a_hostile_result_is_refused(void **state)
 {
 	struct nbar_value v = { .op = NBAR_SUM, .type = NBAR_DOUBLE, .count = 2 };

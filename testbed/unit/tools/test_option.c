@@ -31,7 +31,7 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *out)
 	return 0;
 }
 
-/* Compares what was said since said_begin(). */
+/* Compares the text on stderr since said_begin(). */
 static void said_is(const char *want)
 {
 	assert_string_equal(said_end(), want);
