@@ -63,6 +63,17 @@ no_question() {
 	! pages "$work/man" >"$work/out" && grep '^nothing asks what nbar doctor ' "$work/out"
 }
 
+# The daemon knows wire and keys of each NIC in the documents: it complains of the NIC behind it.
+known_nics() {
+	local nic n=0 bad=0
+	while read -r nic; do
+		n=$((n + 1))
+		"$BUILD/nbar-nicd" --run-dir "$work/nics" --nic "$nic" --nic wire=none 2>&1 | grep -q "wire=none: there is no" ||
+			{ echo "a document has --nic $nic"; bad=1; }
+	done < <(testbed/files | grep -E '\.(md|[1-8])$' | xargs grep -hoE '(--nic|^ *nic) [a-z]+=[a-z][^ `|]*' | sed 's/.* //' | sort -u)
+	[ $n -ge 10 ] && return $bad
+}
+
 ok "every subcommand has a manual page, which begins with a question" pages "$BUILD/man"
 ok "a page without a question is found" no_question
 for program in nbar nbar-lab; do
@@ -71,6 +82,7 @@ done
 while read -r words; do
 	ok "$words: help fits a screen" help_and_usage $words
 done < <(subcommands)
+ok "each NIC of the documents has known keys" known_nics
 mapfile -t names < <(columns)
 ok "bench has columns" [ ${#names[@]} -ge 10 ]
 ok "bench: each column is in --help" helps "${names[@]}"

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "oracle_predict.h"
@@ -126,10 +127,13 @@ static size_t share_size(void)
 static void share(const char *file)
 {
 	size_t size = share_size();
-	/* The first rank makes the file. No rank removes it, so no rank can miss it. */
+	struct stat st;
+	/* The first rank makes the file. No rank removes it, so no rank can miss it. The size of a
+	 * device's memory cannot change. */
 	int fd = open(file, O_RDWR | O_CREAT, 0600);
 
-	if (fd < 0 || ftruncate(fd, (off_t)size) < 0) {
+	if (fd < 0 || fstat(fd, &st) < 0 ||
+	    ((size_t)st.st_size < size && ftruncate(fd, (off_t)size) < 0)) {
 		fprintf(stderr, "mpi-oracle: cannot share %s\n", file);
 		MPI_Abort(MPI_COMM_WORLD, 2);
 	}

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # lib.sh - what the tests of the wire "verbs" share. Sourced with `guests` set to the number of guests
-# that the test needs. On the machine, this file starts the guests, and guest 0 runs the test again.
+# that the test needs; `cards`: those that are aarch64 machines if NBAR_ARM64 is set; `link`: the two that
+# have a second network. On the machine, this file starts the guests, and guest 0 runs the test again.
 # So all code after this file runs in guest 0 (with NBAR_NATIVE=1, on the machine).
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 if [ -z "${NBAR_GUESTS:-}" ]; then
-	testbed/guests/guest run ${NBAR_NATIVE:+--native} ${NBAR_RELEASE:+--release "$NBAR_RELEASE"} ${NBAR_ARM64:+--arm64 "$NBAR_ARM64"} -n "$guests" --processors "$((guests > 1 ? 1 : 2))" --limit "${TEST_LIMIT:-1800}" -- "$0"
+	testbed/guests/guest run ${NBAR_NATIVE:+--native} ${NBAR_RELEASE:+--release "$NBAR_RELEASE"} ${NBAR_ARM64:+--arm64 "$cards"} ${link:+--link "$link"} -n "$guests" --processors "$((guests > 1 ? 1 : 2))" --limit "${TEST_LIMIT:-1800}" -- "$0"
 	rc=$?
 	if [ $rc = 77 ]; then
 		echo "ok 1 - $(basename "$0")${NBAR_RELEASE:+, $NBAR_RELEASE} # SKIP no guests: see above"

@@ -3,7 +3,7 @@
 # Remote hosts and their NICs on two machines: guest 0 is the host, guest 1 the card, whose daemon has
 # two NICs. Counts what crosses the bus in a barrier, and breaks what can break.
 set -u
-guests=2
+guests=2 cards=1
 . "$(dirname "$0")/lib.sh"
 if [ "$NBAR_GUESTS" = 0 ]; then
 	skip "remote hosts" "natively, these tests know one machine"

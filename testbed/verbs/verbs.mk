@@ -7,7 +7,7 @@ VERBS_DEPS := qemu-system-x86 cpio busybox-static kmod xz-utils iproute2 libibve
 VERBS_BIN += $(BUILD)/oracle $(BUILD)/guests-add
 VERBS_LIST += testbed/verbs/test-bad.sh testbed/verbs/test-one.sh testbed/verbs/test-syscalls.sh \
 	testbed/verbs/test-faults.sh testbed/verbs/test-guests.sh testbed/verbs/test-kernel.sh \
-	testbed/verbs/test-remote.sh testbed/verbs/test-remote-guests.sh
+	testbed/verbs/test-remote.sh testbed/verbs/test-remote-guests.sh testbed/verbs/test-remote-pairs.sh
 
 ifneq ($(VERBS),)
 VERBS_BIN += $(BUILD)/verbs-garbage $(BUILD)/verbs-break
@@ -33,7 +33,7 @@ $(VERBS_TESTS): ALL_LDFLAGS += -Wl,--no-as-needed $(if $(VERBS),$(VERBS_LIBS))
 
 $(BUILD)/test/testbed/unit/wire/test_wire_rdma%: CFLAGS_test += $(if $(VERBS),-DWIRES_VERBS)
 RDMA_TESTS := $(filter $(BUILD)/test_wire_rdma%,$(UNIT_BIN))
-$(filter %_hello,$(RDMA_TESTS)): $(if $(VERBS),$(filter %/hello.o %/device.o %/auth_prove.o,$(RDMA_OBJ)))
+$(filter %_hello,$(RDMA_TESTS)): $(if $(VERBS),$(filter %/hello.o %/device.o %/list.o %/auth_prove.o,$(RDMA_OBJ)))
 $(foreach f,device host link,$(eval $(filter %_$f,$(RDMA_TESTS)): $(if $(VERBS),$(filter %/rdma/$f.o,$(RDMA_OBJ)))))
 $(filter %_hello,$(RDMA_TESTS)): ALL_LDFLAGS += $(call wrap,wire_auth_load clock_gettime poll connect getsockopt getsockname send recv)
 $(filter %_host,$(RDMA_TESTS)): ALL_LDFLAGS += $(call wrap,calloc eventfd poll pthread_create recv send socketpair)
@@ -56,7 +56,7 @@ check-verbs-arm64: deps ## remote hosts of a card that is an aarch64 guest: take
 	$(Q)$(MAKE) --no-print-directory all $(BUILD)/oracle
 	$(Q)PKG_CONFIG_LIBDIR=$(ROOT)/usr/lib/aarch64-linux-gnu/pkgconfig PKG_CONFIG_SYSROOT_DIR=$(ROOT) \
 		$(MAKE) --no-print-directory BUILD=$(BUILD)-arm64 CC="aarch64-linux-gnu-gcc --sysroot=$(ROOT)" AR=aarch64-linux-gnu-ar card
-	$(Q)BUILD=$(BUILD) NBAR_ARM64=1 TEST_TIMEOUT=1850 testbed/run testbed/verbs/test-remote-guests.sh
+	$(Q)BUILD=$(BUILD) NBAR_ARM64=1 TEST_TIMEOUT=1850 testbed/run testbed/verbs/test-remote-guests.sh testbed/verbs/test-remote-pairs.sh
 
 # ROUNDS barriers of each plan. TEST_LIMIT and TEST_TIMEOUT, in seconds, are large on purpose.
 check-oracle-verbs: ROUNDS = 1000
