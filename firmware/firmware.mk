@@ -119,7 +119,7 @@ $(foreach w,dpdk verbs kernel,$(eval $(call wire_rules,$(w))))
 
 # libnbar-rdma.so: ports of remote hosts, at both sides.
 RDMA_SO := $(if $(VERBS),libnbar-rdma.so.$(firstword $(subst ., ,$(VERSION))))
-RDMA_OBJ := $(call wire_obj,rdma) $(BUILD)/verbs/firmware/wire/verbs/route.o \
+RDMA_OBJ := $(call wire_obj,rdma) $(addprefix $(BUILD)/verbs/firmware/wire/verbs/,list.o route.o) \
 	$(addprefix $(BUILD)/nicd/firmware/wire/,auth_key.o auth_prove.o)
 $(BUILD)/$(RDMA_SO): $(RDMA_OBJ)
 	$(call say,LD,$@)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "rdma.h"
+#include "verbs/route.h"
 
 #define GIDS_MAX 256
 
@@ -70,7 +71,7 @@ static bool has_gid(struct nbar_rdma *d, struct ibv_context *c)
 
 static int device_find(struct nbar_rdma *d, char text[NBAR_RDMA_TEXT])
 {
-	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_device **list = verbs_devices();
 	char ip[INET6_ADDRSTRLEN];
 	int err = 0;
 
@@ -85,8 +86,6 @@ static int device_find(struct nbar_rdma *d, char text[NBAR_RDMA_TEXT])
 		else
 			ibv_close_device(c);
 	}
-	if (list)
-		ibv_free_device_list(list);
 	if (d->context)
 		return 0;
 	inet_ntop(AF_INET6, d->gid, ip, sizeof(ip));

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "log.h"
+#include "route.h"
 #include "verbs.h"
 
 #define GIDS_MAX 256
@@ -96,10 +97,12 @@ static void no_device(const struct verbs_wire *w, struct ibv_device **list, int 
 /* Opens the device and sets context and port. */
 static int device_choose(struct verbs_wire *w, const char *device, const char *port)
 {
+	struct ibv_device **list = verbs_devices();
 	int n = 0, found = 0;
-	struct ibv_device **list = ibv_get_device_list(&n);
 
-	for (int i = 0; list && i < n && found == 0; i++) {
+	while (list && list[n])
+		n++;
+	for (int i = 0; i < n && found == 0; i++) {
 		if (device && strcmp(device, ibv_get_device_name(list[i])) != 0)
 			continue;
 		w->context = ibv_open_device(list[i]);
@@ -120,8 +123,6 @@ static int device_choose(struct verbs_wire *w, const char *device, const char *p
 		no_device(w, list, n, device);
 		found = -ENODEV;
 	}
-	if (list)
-		ibv_free_device_list(list);
 	if (found < 0)
 		return found;
 	w->port = (uint8_t)found;

@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * route.h - connects a queue pair to another: for the connections of the wire "verbs", and for the
- * pages of remote hosts.
+ * route.h - lists devices, and connects a queue pair to another: for the connections of the wire
+ * "verbs", and for the pages of remote hosts.
  */
 #ifndef NBAR_WIRE_VERBS_ROUTE_H
 #define NBAR_WIRE_VERBS_ROUTE_H
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>
+
+/* Returns all devices, and NULL behind them; or NULL and errno. Any thread; nobody frees the list.
+ * It is read once a process, because libibverbs keeps the code of a provider that the program has
+ * unloaded since (Open MPI loads and unloads libfabric, with libefa), and calls it for each new
+ * list. So call it early, too. */
+struct ibv_device **verbs_devices(void);
 
 struct verbs_route {
 	struct ibv_ah_attr path;
