@@ -91,7 +91,6 @@ static bool node_nic(const struct nbmpi_config *config, uint32_t rank, char nic[
 static uint64_t host_of(const struct nbmpi_config *config, uint32_t rank, uint64_t seed)
 {
 	char nic[NBMPI_NIC_SIZE];
-	const pid_t pid = getpid();
 	struct utsname host;
 	uint64_t hash = mix_inode(seed, "/proc/self/ns/pid");
 
@@ -99,13 +98,8 @@ static uint64_t host_of(const struct nbmpi_config *config, uint32_t rank, uint64
 	hash = mix_inode(hash, NBAR_HOSTNIC_DIR); /* the files of mates.c */
 	if (uname(&host) == 0)
 		hash = mix_text(hash, host.nodename);
-	if (node_nic(config, rank, nic)) {
+	if (node_nic(config, rank, nic))
 		hash = mix_text(hash, nic);
-		/* A port of a remote NIC belongs to one process. */
-		if (strncmp(nic, NBAR_REMOTE_PREFIX, sizeof(NBAR_REMOTE_PREFIX) - 1) == 0 &&
-		    config->where != NBMPI_WHERE_HOST)
-			hash = mix(hash, &pid, sizeof(pid));
-	}
 	return mix_text(hash, getenv("NBAR_RUN_DIR"));
 }
 

@@ -4,8 +4,7 @@
  * processes share a host.
  *
  * Two processes are on one host if they can share memory and use the same NIC: same kernel, same
- * namespaces, same NIC. Containers of one machine with a NIC each are hosts of their own, and so is
- * each process that uses a remote NIC.
+ * namespaces, same NIC. Containers of one machine with a NIC each are hosts of their own.
  */
 #ifndef NBMPI_NODE_H
 #define NBMPI_NODE_H

@@ -132,7 +132,7 @@ $(BUILD)/test_glue_rare: ALL_LDFLAGS += $(call wrap,nbar_group_open nbar_missing
 OBJS += $(RANKS_OBJ)
 $(BUILD)/test_mates: ALL_LDFLAGS += $(call wrap,geteuid close)
 $(BUILD)/test_mates_ended: ALL_LDFLAGS += $(call wrap,open read)
-$(BUILD)/test_glue_node: ALL_LDFLAGS += $(call wrap,malloc free uname access open read stat getpid)
+$(BUILD)/test_glue_node: ALL_LDFLAGS += $(call wrap,malloc free uname access open read stat)
 
 $(UNIT_OBJ): $(NICD_PARTS)
 TESTS += $(UNIT_BIN)

@@ -245,7 +245,8 @@ struct nbar_page {
 	uint32_t life; /* the NIC changes it while it runs and the port has groups; never 0 */
 	/* NIC of a remote host: all it wrote before its reply to request `settled` is here. */
 	uint32_t settled;
-	uint32_t reserved0[11];
+	uint32_t asked; /* remote host: pushes for another of its processes are under way */
+	uint32_t reserved0[10];
 	uint32_t kick; /* NIC: not 0 while it sleeps; after a post the host sends NBAR_OP_KICK */
 	uint32_t reserved3[15];
 	uint32_t sends_taken; /* NIC: entries of send[] consumed so far */

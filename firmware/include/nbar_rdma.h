@@ -19,13 +19,20 @@
 
 #include "nbar_abi.h"
 
-#define NBAR_RDMA_VERSION 1u
+#define NBAR_RDMA_VERSION 2u
 #define NBAR_RDMA_TEXT 256u           /* bytes of a message, with its final zero */
 #define NBAR_RDMA_NO_CELL 0xffffffffu /* a push that wakes nobody */
 #define NBAR_RDMA_NO_MARK UINT64_MAX
 
 struct nbar_rdma;      /* a port of an RDMA device, and what belongs to it */
 struct nbar_rdma_link; /* a page with two copies */
+
+/* Processes of a remote host that share a port also share its copy of the page. One of them has the
+ * connection. The others write this into its pipe: push n bytes of the page, from `at` on; cell as
+ * for a push. n 0: wait until all pushes have arrived. */
+struct nbar_rdma_ask {
+	uint32_t at, n, cell;
+};
 
 /* Each function that returns an int returns 0 or more, or a negative errno. Those with a text put
  * the reason there. */
@@ -45,8 +52,10 @@ struct nbar_rdma_ops {
 	void (*forked)(const struct nbar_rdma *d);
 
 	/* Registers a page, and makes its queue pair. *mine is for the other side, whose *its is
-	 * for start. arg: for the functions that take the wakes. */
-	int (*join)(struct nbar_rdma *d, struct nbar_page *page, void *arg,
+	 * for start. arg: for the functions that take the wakes. asks, of a host: the end of a
+	 * pipe that its caller closes after the link has ended; from there a thread of the library
+	 * takes struct nbar_rdma_ask. While it has one, page->asked is 1. */
+	int (*join)(struct nbar_rdma *d, struct nbar_page *page, void *arg, int asks,
 		    struct nbar_rdma_link **out, struct nbar_rdma_end *mine,
 		    char text[NBAR_RDMA_TEXT]);
 	/* Host: -EADDRNOTAVAIL if *its is not of the machine to which connect has connected. */

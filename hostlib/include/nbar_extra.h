@@ -121,7 +121,8 @@ int nbar_team_await(struct nbar_team *team, uint32_t me, uint32_t ticket);
  * Several processes of a node may share one member of a group: one process opens port and group,
  * the others attach to both. All test and wait in the same way, and arrive through a process team
  * (see below). A share names the port and the group. Every process of the same user that has the
- * share may attach.
+ * share may attach. With a remote NIC, its PID namespace must be that of the process that opened the
+ * port, and a thread of that process pushes the posts of the others.
  */
 struct nbar_share {
 	uint64_t secret[2];
@@ -130,6 +131,8 @@ struct nbar_share {
 	uint32_t struct_size; /* sizeof, in the library that made the share */
 	struct nbar_endpoint endpoint;
 	uint32_t value_max, values; /* values: index in value[] of the page */
+	/* Of a remote NIC: descriptors of this process, in this PID namespace. */
+	uint32_t pid, page, asks;
 };
 void nbar_group_share(const struct nbar_group *g, struct nbar_share *out);
 

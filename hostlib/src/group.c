@@ -57,7 +57,7 @@ static void values_find(struct nbar_group *g, uint32_t value_max, uint32_t index
 	g->values_index = index;
 	g->value_max = value_max;
 	/* In its own copy, the NIC has done the same. */
-	for (uint32_t i = 0; g->port->link.remote && i < NBAR_VALUES_AHEAD; i++)
+	for (uint32_t i = 0; g->port->link.page && i < NBAR_VALUES_AHEAD; i++)
 		g->values[i].value = (struct nbar_value){ .op = NBAR_VALUE_RESULT };
 }
 
@@ -209,6 +209,11 @@ void nbar_group_share(const struct nbar_group *g, struct nbar_share *out)
 		.value_max = g->value_max,
 		.values = g->values_index,
 	};
+	if (!g->port->link.remote)
+		return;
+	out->pid = (uint32_t)getpid();
+	out->page = (uint32_t)g->port->link.page_fd;
+	out->asks = (uint32_t)g->port->link.asks[0];
 }
 
 int nbar_group_attach(struct nbar_port *port, const struct nbar_share *share,
@@ -269,7 +274,7 @@ void nbar_group_close(struct nbar_group *g)
 	/* The NIC closes the group even after an error: either the NIC gets the request, or the
 	 * link has ended, and the NIC closes the port. */
 	if (g->port->link.remote)
-		nblib_remote_settle(&g->port->link); /* a late post must not meet the next group */
+		nblib_remote_settle(g->port); /* a late post must not meet the next group */
 	if (order_down_read(&g->port->link.down) == NBLIB_UP)
 		nblib_link_call(&g->port->link, &call);
 	g->port->group[g->cell] = NULL;

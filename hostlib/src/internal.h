@@ -59,8 +59,10 @@ struct nblib_link {
 	struct nbar_hostnic *host; /* the NIC, if it is in this process; else NULL */
 	const struct nbar_hostnic_ops *ops;
 	struct nbar_rdma *remote;    /* a remote NIC; else NULL */
-	struct nbar_rdma_link *page; /* of the port of a remote NIC */
+	struct nbar_rdma_link *page; /* of the port of a remote NIC; NULL: of another process */
 	const struct nbar_rdma_ops *rdma;
+	/* Of a remote NIC, else -1: the memory of the page, and the ends of the pipe of asks. */
+	int page_fd, asks[2];
 	uint32_t socket_id; /* other processes find the NIC by it; 0: none, or a daemon's NIC */
 	char nic[NBAR_NAME_MAX];
 	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
@@ -139,6 +141,10 @@ void nblib_remote_close(struct nblib_link *l);
 /* Makes the host's copy of the page of a new port. */
 int nblib_remote_page(struct nbar_port *port);
 
+/* Opens the pipe of asks of the process that has made the port of a share. Returns a descriptor of
+ * the memory of its page, for the caller to close. */
+int nblib_remote_share(struct nblib_link *l, const struct nbar_share *share);
+
 /* As nblib_start. */
 void nblib_remote_rang(const struct nbar_group *g, uint32_t posted, bool sleeps);
 
@@ -150,7 +156,7 @@ void nblib_remote_push(struct nbar_port *port, const void *at, size_t n);
 int nblib_remote_await(struct nbar_port *port, uint32_t seq);
 
 /* Waits until all pushes have arrived, or the link is lost. */
-void nblib_remote_settle(struct nblib_link *l);
+void nblib_remote_settle(struct nbar_port *port);
 
 /* --- open.c: ports ------------------------------------------------------------------------- */
 

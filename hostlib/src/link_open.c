@@ -150,7 +150,12 @@ int nblib_link_open(struct nblib_link *l, const char *name, uint32_t socket_id, 
 {
 	int err;
 
-	*l = (struct nblib_link){ .sock = -1, .lock = PTHREAD_MUTEX_INITIALIZER };
+	*l = (struct nblib_link){
+		.sock = -1,
+		.lock = PTHREAD_MUTEX_INITIALIZER,
+		.page_fd = -1,
+		.asks = { -1, -1 },
+	};
 	if (!name) {
 		name = secure_getenv("NBAR_NIC");
 		if (name && !*name)

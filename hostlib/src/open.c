@@ -141,9 +141,10 @@ static int map_results(struct nbar_port *port, int fd, int start)
 	return 0;
 }
 
-/* Opens a connection and requests a page. *port_wanted is part of the request. */
+/* Opens a connection and requests a page. *port_wanted is part of the request. share: NULL for a
+ * new port. */
 static int port_begin(const char *nic, enum nbar_op op, void *request, size_t size,
-		      uint32_t socket_id, uint32_t *port_wanted, struct nbar_port **out)
+		      const struct nbar_share *share, uint32_t *port_wanted, struct nbar_port **out)
 {
 	struct nbar_rep_port_open reply;
 	int fd[] = { -1, -1, -1 }, err;
@@ -159,7 +160,8 @@ static int port_begin(const char *nic, enum nbar_op op, void *request, size_t si
 	if (!port)
 		return nblib_fail(-ENOMEM, "no memory for a port");
 	port->start = -1;
-	err = nblib_link_open(&port->link, nic, socket_id, port_wanted);
+	err = nblib_link_open(&port->link, nic, share ? share->socket_id : NBLIB_SOCKET_ID_MAKE,
+			      port_wanted);
 	if (err)
 		goto fail;
 	err = nblib_link_call(&port->link, &call);
@@ -167,9 +169,13 @@ static int port_begin(const char *nic, enum nbar_op op, void *request, size_t si
 		port->number = reply.port;
 		memcpy(port->secret, reply.secret, sizeof(port->secret));
 		memcpy(port->link.nic, reply.nic, sizeof(reply.nic) - 1);
-		if (port->link.remote)
+		if (port->link.remote && share) {
+			err = fd[0] = nblib_remote_share(&port->link, share);
+			port->has_start = true;
+		}
+		if (port->link.remote && !share)
 			err = nblib_remote_page(port);
-		else
+		else if (err >= 0)
 			err = map_page(port, reply.page_size, fd[0]);
 		if (err == 0 && !port->link.remote) {
 			err = map_results(port, fd[1], fd[2]);
@@ -195,8 +201,8 @@ int nbar_open(const char *nic, struct nbar_port **out)
 {
 	struct nbar_req_port_open request = { .port = NBAR_PORT_ANY };
 
-	return port_begin(nic, NBAR_OP_PORT_OPEN, &request, sizeof(request), NBLIB_SOCKET_ID_MAKE,
-			  &request.port, out);
+	return port_begin(nic, NBAR_OP_PORT_OPEN, &request, sizeof(request), NULL, &request.port,
+			  out);
 }
 
 int nbar_attach(const char *nic, const struct nbar_share *share, struct nbar_port **out)
@@ -216,8 +222,7 @@ int nbar_attach(const char *nic, const struct nbar_share *share, struct nbar_por
 	if (share->socket_id > NBAR_HOSTNIC_SOCKET_IDS)
 		return nblib_fail(-EINVAL, "socket id %u: a share has 0 to %u", share->socket_id,
 				  NBAR_HOSTNIC_SOCKET_IDS);
-	return port_begin(nic, NBAR_OP_PORT_ATTACH, &request, sizeof(request), share->socket_id,
-			  &named, out);
+	return port_begin(nic, NBAR_OP_PORT_ATTACH, &request, sizeof(request), share, &named, out);
 }
 
 void nbar_close(struct nbar_port *port)

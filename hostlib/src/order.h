@@ -42,6 +42,13 @@ static inline bool order_kick_take(uint32_t *kick)
 	       __atomic_exchange_n(kick, 0, __ATOMIC_RELAXED) != 0;
 }
 
+/* A process with a remote NIC pushes for other processes now. Acquire: what it has pushed is past
+ * when take_asks in wire/rdma/host.c has cleared the word. */
+static inline bool order_asked(const uint32_t *asked)
+{
+	return __atomic_load_n(asked, __ATOMIC_ACQUIRE);
+}
+
 /* True if a remote NIC has pushed all that it wrote before its reply to request `seq`. Acquire:
  * what arrived before is seen; the NIC's pushes arrive in order. */
 static inline bool order_settled(const uint32_t *settled, uint32_t seq)

@@ -5,15 +5,21 @@
  *
  * The control socket is one end of a pair, whose other end the library has. Only this file knows
  * that the NIC has a copy of its own. Knows only the library's interface, nbar_rdma.h.
+ *
+ * Processes that attach to a port map the same copy. They have a control connection of their own,
+ * but pushes of different connections would arrive in any order: so they ask the process that has
+ * made the port to push (struct nbar_rdma_ask). They find its memory and its pipe in /proc.
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -76,6 +82,17 @@ int nblib_remote_connect(struct nblib_link *l, const char *name)
 	return 0;
 }
 
+static void close_all(struct nblib_link *l)
+{
+	int *fd[] = { &l->page_fd, &l->asks[0], &l->asks[1] };
+
+	for (uint32_t i = 0; i < 3; i++) {
+		if (*fd[i] >= 0)
+			close(*fd[i]);
+		*fd[i] = -1;
+	}
+}
+
 void nblib_remote_close(struct nblib_link *l)
 {
 	if (!l->remote)
@@ -85,6 +102,20 @@ void nblib_remote_close(struct nblib_link *l)
 	else
 		l->rdma->close(l->remote);
 	l->remote = NULL;
+	close_all(l);
+}
+
+/* Memory that cannot shrink, for struct nbar_page, and the pipe of asks. A negative errno. */
+static int remote_make(struct nblib_link *l)
+{
+	const off_t size = sizeof(struct nbar_page);
+
+	l->page_fd = memfd_create("nbar-page", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (l->page_fd < 0 || ftruncate(l->page_fd, size) < 0 ||
+	    fcntl(l->page_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0 ||
+	    pipe2(l->asks, O_CLOEXEC | O_NONBLOCK) < 0)
+		return -errno;
+	return 0;
 }
 
 int nblib_remote_page(struct nbar_port *port)
@@ -97,18 +128,20 @@ int nblib_remote_page(struct nbar_port *port)
 		.fixed = { &its, sizeof(its) },
 	};
 	char text[NBAR_RDMA_TEXT];
-	int err;
+	int err = remote_make(l);
 
-	port->page = mmap(NULL, sizeof(*port->page), PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	port->page = err < 0 ? MAP_FAILED
+			     : mmap(NULL, sizeof(*port->page), PROT_READ | PROT_WRITE, MAP_SHARED,
+				    l->page_fd, 0);
 	if (port->page == MAP_FAILED)
-		return nblib_fail(-ENOMEM, "NIC %s: no memory for a page", l->nic);
+		return nblib_fail(err < 0 ? err : -errno, "NIC %s: no memory for a page: %s",
+				  l->nic, strerror(err < 0 ? -err : errno));
 	/* The head of the NIC's copy; any sign of life will do until the NIC gives one. */
 	port->page->magic = NBAR_ABI_MAGIC;
 	port->page->version = NBAR_ABI_VERSION;
 	port->page->port = port->number;
 	port->page->life = 1;
-	err = l->rdma->join(l->remote, port->page, port->page, &l->page, &mine, text);
+	err = l->rdma->join(l->remote, port->page, port->page, l->asks[0], &l->page, &mine, text);
 	if (err)
 		err = nblib_fail(err, "NIC %s: %s", l->nic, text);
 	else
@@ -128,6 +161,31 @@ int nblib_remote_page(struct nbar_port *port)
 	return err;
 }
 
+/* A file of the process that has made the port of a share. */
+static int open_its(const struct nbar_share *share, uint32_t fd, int flags)
+{
+	char path[48];
+
+	snprintf(path, sizeof(path), "/proc/%u/fd/%u", share->pid, fd);
+	return open(path, O_RDWR | O_CLOEXEC | flags);
+}
+
+int nblib_remote_share(struct nblib_link *l, const struct nbar_share *share)
+{
+	int fd = -1;
+
+	/* Both ends in one descriptor: to write to it never raises SIGPIPE. */
+	l->asks[1] = open_its(share, share->asks, O_NONBLOCK);
+	if (l->asks[1] >= 0)
+		fd = open_its(share, share->page, 0);
+	if (fd < 0)
+		return nblib_fail(-errno,
+				  "NIC %s: cannot map the page of process %u, which has made port "
+				  "%u: %s",
+				  l->nic, share->pid, share->port, strerror(errno));
+	return fd;
+}
+
 /* Waits a little for the device, or for the NIC. False: the link is lost. A dead NIC ends the
  * connection, and with it the link, within the limits of hello.c in wire/rdma. */
 static bool wait_now(struct nblib_link *l, uint32_t *n)
@@ -141,14 +199,28 @@ static bool wait_now(struct nblib_link *l, uint32_t *n)
 	return true;
 }
 
-/* While the queue is full, waits until the device has sent some. */
-static void push_now(struct nblib_link *l, const void *at, size_t n, uint32_t cell)
+/* Asks the process that has made the port. n 0: to wait until its pushes have arrived. */
+static int remote_ask(const struct nbar_port *port, const void *at, size_t n, uint32_t cell)
 {
+	const struct nbar_rdma_ask ask = {
+		.at = (uint32_t)((const uint8_t *)at - (const uint8_t *)port->page),
+		.n = (uint32_t)n,
+		.cell = cell,
+	};
+
+	/* A pipe takes an ask whole, or is full. */
+	return write(port->link.asks[1], &ask, sizeof(ask)) < 0 ? -EAGAIN : 0;
+}
+
+/* While the queue is full, waits until the device has sent some. */
+static void push_now(struct nbar_port *port, const void *at, size_t n, uint32_t cell)
+{
+	struct nblib_link *l = &port->link;
 	uint32_t nwait = 0;
 	int rc;
 
 	do
-		rc = l->rdma->push(l->page, at, n, cell);
+		rc = l->page ? l->rdma->push(l->page, at, n, cell) : remote_ask(port, at, n, cell);
 	while (rc == -EAGAIN && wait_now(l, &nwait));
 	if (rc < 0)
 		shutdown(l->sock, SHUT_RDWR);
@@ -167,28 +239,42 @@ void nblib_remote_rang(const struct nbar_group *g, uint32_t posted, bool sleeps)
 
 		/* Else the barrier carries none. */
 		if (v->epoch == posted && !(v->op & NBAR_VALUE_RESULT))
-			push_now(l, v, offsetof(struct nbar_value, of) + nblib_value_length(v),
+			push_now(port, v, offsetof(struct nbar_value, of) + nblib_value_length(v),
 				 NBAR_RDMA_NO_CELL);
 	}
 	/* A sleeper does not push the post of another thread, whose value may not be there yet. */
 	if (sleeps)
-		push_now(l, &g->doorbell->wake_seq, sizeof(uint32_t), NBAR_RDMA_NO_CELL);
+		push_now(port, &g->doorbell->wake_seq, sizeof(uint32_t), NBAR_RDMA_NO_CELL);
 	else
-		push_now(l, g->doorbell, sizeof(*g->doorbell), kick ? g->cell : NBAR_RDMA_NO_CELL);
+		push_now(port, g->doorbell, sizeof(*g->doorbell),
+			 kick ? g->cell : NBAR_RDMA_NO_CELL);
 }
 
 void nblib_remote_push(struct nbar_port *port, const void *at, size_t n)
 {
 	if (order_down_read(&port->link.down) == NBLIB_UP)
-		push_now(&port->link, at, n, NBAR_RDMA_NO_CELL);
+		push_now(port, at, n, NBAR_RDMA_NO_CELL);
 }
 
-void nblib_remote_settle(struct nblib_link *l)
+/* True if an ask of this process may still be under way. The pipe is read first. */
+static bool asks_are_left(const struct nbar_port *port)
 {
+	int n = 0;
+
+	return ioctl(port->link.asks[1], FIONREAD, &n) == 0 &&
+	       (n > 0 || order_asked(&port->page->asked));
+}
+
+void nblib_remote_settle(struct nbar_port *port)
+{
+	struct nblib_link *l = &port->link;
 	uint64_t mark = NBAR_RDMA_NO_MARK;
 	uint32_t nwait = 0;
 
-	while (l->rdma->arrived(l->page, &mark) == 0 && wait_now(l, &nwait))
+	if (!l->page)
+		push_now(port, port->page, 0, NBAR_RDMA_NO_CELL);
+	while ((l->page ? l->rdma->arrived(l->page, &mark) == 0 : asks_are_left(port)) &&
+	       wait_now(l, &nwait))
 		;
 }
 

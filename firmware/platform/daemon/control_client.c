@@ -43,10 +43,20 @@ static void count_fds(struct control_client *c)
 		control_user_count(c, 1);
 }
 
+/* A remote host's copy of a page cannot tell its processes that the one with the connection has
+ * ended. */
+static void drop_attached(const struct control_client *c)
+{
+	for (const struct control_client *o = c->at->client; o && c->remote; o = o->next)
+		if (o->client.owner == &c->client)
+			shutdown(o->fd, SHUT_RDWR);
+}
+
 void control_client_drop(struct control_client *c)
 {
 	struct control_client **at = &c->at->client;
 
+	drop_attached(c);
 	nbnic_client_end(&c->client, NBAR_STATUS_HOST_DIED);
 	while (*at != c)
 		at = &(*at)->next;

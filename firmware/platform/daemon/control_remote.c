@@ -226,10 +226,8 @@ bool control_remote_request(struct control_client *c, struct control_room *room)
 		answer(room, -NBAR_EALREADY, "this connection has a NIC");
 	else if (op == NBAR_OP_PORT_JOIN)
 		port_join(c, room);
-	else if (op == NBAR_OP_PORT_ATTACH || op == NBAR_OP_GROUP_ATTACH ||
-		 op == NBAR_OP_GROUP_EVENTS)
-		answer(room, -NBAR_EOPNOTSUPP,
-		       "a remote host can neither share a port nor poll for a group");
+	else if (op == NBAR_OP_GROUP_EVENTS)
+		answer(room, -NBAR_EOPNOTSUPP, "a remote host cannot poll for a group");
 	else
 		return false;
 	return true;

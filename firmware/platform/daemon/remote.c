@@ -111,7 +111,7 @@ int remote_join(struct nicd_nic *n, uint32_t port, int sock, const struct nbar_r
 	if (!p)
 		return rc;
 	*p = (struct remote_port){ .nic = n, .port = port, .sock = sock };
-	rc = r->ops->join(r->device, n->device.port[port]->page, p, &p->link, mine, text);
+	rc = r->ops->join(r->device, n->device.port[port]->page, p, -1, &p->link, mine, text);
 	if (rc == 0) {
 		n->remote[port] = p;
 		rc = r->ops->start(p->link, its);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * host.c - the side of a remote host: a thread that carries control messages between a socket pair
- * and TCP, and wakes the threads whose barriers have completed.
+ * and TCP, wakes the threads whose barriers have completed, and pushes for other processes.
  *
  * libnbar has the other end of the pair. It reads whole messages there, and the end of the
  * connection, as from a NIC of its own machine. The thread ends the connection if TCP or the RDMA
@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "rdma.h"
+#include "verbs/route.h"
 
 /* A message on its way: `have` bytes are here, `done` of them have gone on. */
 struct message {
@@ -30,13 +31,21 @@ struct message {
 _Static_assert(offsetof(struct nbar_request, length) == offsetof(struct nbar_reply, length),
 	       "one head");
 
+#define ASKS_A_TURN 64u
+#define ASK_AGAIN_MS 1 /* while the device has no room, or pushes have not arrived */
+
 struct rdma_host {
 	pthread_t thread;
 	bool runs;
 	int tcp, pair, bell;
 	void (*wake)(void *arg, uint32_t cell);
-	pthread_mutex_t lock; /* of link */
+	pthread_mutex_t lock; /* of link, page and asks */
 	struct nbar_rdma_link *link;
+	struct nbar_page *page;
+	int asks;
+	bool has_ask; /* ask is to be done */
+	struct nbar_rdma_ask ask;
+	uint64_t mark; /* of an ask of no bytes */
 	bool over;     /* the thread must end */
 	bool finished; /* libnbar sends no more messages */
 	bool lost;
@@ -118,6 +127,46 @@ static void host_on_heard(void *arg, uint32_t cell, void *more)
 		h->wake(arg, cell);
 }
 
+/* Another process of the host wrote it, of the same user. */
+static bool is_good(const struct nbar_rdma_ask *a)
+{
+	return a->at <= sizeof(struct nbar_page) && a->n <= sizeof(struct nbar_page) - a->at &&
+	       (a->cell == NBAR_RDMA_NO_CELL || a->cell < NBAR_GROUPS_MAX);
+}
+
+/* False: to be tried again later. If the link is lost, the thread hears of it elsewhere. */
+static bool do_ask(struct rdma_host *h)
+{
+	const struct nbar_rdma_ask *a = &h->ask;
+
+	if (!is_good(a))
+		return true;
+	if (a->n == 0)
+		return rdma_arrived(h->link, &h->mark) != 0;
+	return rdma_push(h->link, (uint8_t *)h->page + a->at, a->n, a->cell) != -EAGAIN;
+}
+
+/* page->asked is 1 before an ask leaves the pipe, and until it is done: so a process that finds the
+ * pipe empty, and then the word 0, knows that its own asks are done (remote.c of libnbar). */
+static void take_asks(struct rdma_host *h)
+{
+	uint32_t *asked = &h->page->asked;
+
+	for (uint32_t i = 0; i < ASKS_A_TURN; i++) {
+		__atomic_store_n(asked, 1, __ATOMIC_SEQ_CST);
+		if (!h->has_ask)
+			h->has_ask = read(h->asks, &h->ask, sizeof(h->ask)) == sizeof(h->ask);
+		if (h->has_ask && !do_ask(h))
+			return;
+		/* Release: what the ask has pushed was read before. */
+		__atomic_store_n(asked, 0, __ATOMIC_RELEASE);
+		if (!h->has_ask)
+			return;
+		h->has_ask = false;
+		h->mark = NBAR_RDMA_NO_MARK;
+	}
+}
+
 static void *host_main(void *arg)
 {
 	struct nbar_rdma *d = arg;
@@ -125,12 +174,14 @@ static void *host_main(void *arg)
 	bool over = false;
 
 	while (!over && !h->lost) {
-		struct pollfd p[4] = {
+		struct pollfd p[5] = {
 			{ .fd = h->bell, .events = POLLIN },
 			{ .fd = h->tcp, .events = is_whole(&h->in) ? 0 : POLLIN },
 			{ .fd = h->finished ? -1 : h->pair, .events = h->out.have ? 0 : POLLIN },
 			{ .fd = -1, .events = POLLIN },
+			{ .fd = -1, .events = POLLIN },
 		};
+		int wait_ms = -1;
 		uint64_t n;
 
 		if (is_whole(&h->in) && h->pair >= 0) {
@@ -145,15 +196,20 @@ static void *host_main(void *arg)
 				p[i].fd = -1;
 		pthread_mutex_lock(&h->lock);
 		over = h->over;
-		if (h->link)
+		if (h->link) {
 			p[3].fd = d->channel->fd;
+			p[4].fd = h->has_ask ? -1 : h->asks;
+			wait_ms = h->has_ask ? ASK_AGAIN_MS : -1;
+		}
 		pthread_mutex_unlock(&h->lock);
-		if (over || poll(p, 4, -1) < 0)
+		if (over || poll(p, 5, wait_ms) < 0)
 			continue;
 		if (p[0].revents)
 			(void)!read(h->bell, &n, sizeof(n));
 		if (p[3].revents)
 			rdma_heard(d, host_on_heard, h);
+		if (p[4].revents || h->has_ask)
+			take_asks(h);
 		if (!h->finished && (p[2].revents || (p[1].revents & POLLOUT)))
 			h->lost |= !carry_out(h);
 		if (p[1].revents || (p[2].revents & POLLOUT))
@@ -218,7 +274,7 @@ void rdma_host_forked(const struct nbar_rdma *d)
 	close(d->context->async_fd);
 }
 
-int rdma_host_join(struct nbar_rdma *d, struct nbar_page *page, void *arg,
+int rdma_host_join(struct nbar_rdma *d, struct nbar_page *page, void *arg, int asks,
 		   struct nbar_rdma_link **out, struct nbar_rdma_end *mine,
 		   char text[NBAR_RDMA_TEXT])
 {
@@ -231,6 +287,8 @@ int rdma_host_join(struct nbar_rdma *d, struct nbar_page *page, void *arg,
 		return rc;
 	pthread_mutex_lock(&d->host->lock);
 	d->host->link = *out;
+	d->host->page = page;
+	d->host->asks = asks;
 	pthread_mutex_unlock(&d->host->lock);
 	(void)!write(d->host->bell, &one, sizeof(one));
 	return 0;
@@ -255,10 +313,12 @@ int rdma_connect(const char *address, const char *nic, void (*wake)(void *arg, u
 		snprintf(text, NBAR_RDMA_TEXT, "no memory");
 		return -ENOMEM;
 	}
-	h->tcp = h->pair = h->bell = -1;
+	h->tcp = h->pair = h->bell = h->asks = -1;
+	h->mark = NBAR_RDMA_NO_MARK;
 	h->wake = wake;
 	pthread_mutex_init(&h->lock, NULL);
 	d->host = h;
+	(void)verbs_devices();
 	rc = rdma_hello(address, nic, &d->name, &h->tcp, text);
 	if (rc == 0 && ((h->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0 ||
 			socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)) {

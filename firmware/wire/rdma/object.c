@@ -50,11 +50,11 @@ static void on_close(struct nbar_rdma *d)
 	free(d);
 }
 
-static int on_join(struct nbar_rdma *d, struct nbar_page *page, void *arg,
+static int on_join(struct nbar_rdma *d, struct nbar_page *page, void *arg, int asks,
 		   struct nbar_rdma_link **out, struct nbar_rdma_end *mine,
 		   char text[NBAR_RDMA_TEXT])
 {
-	return d->host ? rdma_host_join(d, page, arg, out, mine, text)
+	return d->host ? rdma_host_join(d, page, arg, asks, out, mine, text)
 		       : rdma_join(d, page, arg, out, mine, text);
 }
 

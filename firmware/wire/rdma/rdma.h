@@ -75,7 +75,7 @@ int rdma_hello(const char *address, const char *nic, union rdma_name *own, int *
 /* host.c */
 int rdma_connect(const char *address, const char *nic, void (*wake)(void *arg, uint32_t cell),
 		 struct nbar_rdma **out, int *sock, char text[NBAR_RDMA_TEXT]);
-int rdma_host_join(struct nbar_rdma *d, struct nbar_page *page, void *arg,
+int rdma_host_join(struct nbar_rdma *d, struct nbar_page *page, void *arg, int asks,
 		   struct nbar_rdma_link **out, struct nbar_rdma_end *mine,
 		   char text[NBAR_RDMA_TEXT]);
 int rdma_host_start(struct nbar_rdma_link *l, const struct nbar_rdma_end *its);

@@ -22,7 +22,6 @@ static struct {
 	bool boot_closed;     /* it cannot be read */
 	ino_t pid_ns, net_ns; /* 0: stat fails */
 	dev_t pid_dev, shm_dev;
-	pid_t pid;
 	const char *sock; /* a socket's path that is there, or NULL */
 	int access_error; /* of all others */
 	int poor;         /* mallocs until one fails; -1: none */
@@ -60,11 +59,6 @@ ssize_t __wrap_read(int fd, void *out, size_t size)
 	n = n < size ? n : size;
 	memcpy(out, has.boot, n);
 	return (ssize_t)n;
-}
-
-pid_t __wrap_getpid(void)
-{
-	return has.pid;
 }
 
 int __real_stat(const char *path, struct stat *out);
@@ -127,7 +121,6 @@ static int usual(void **state)
 	memset(&has, 0, sizeof(has));
 	has.name = "node7";
 	has.boot = "11111111-2222\n";
-	has.pid = 7;
 	has.pid_ns = 5;
 	has.net_ns = 6;
 	has.pid_dev = 4;
@@ -215,26 +208,6 @@ static void other_hosts(void **state)
 	first = self(0);
 	setenv("NBAR_NIC", "n1", 1);
 	assert_true(same_host(&first));
-}
-
-static void each_process_with_a_remote_nic_is_a_host(void **state)
-{
-	struct nbmpi_node first;
-
-	setenv("NBAR_NIC", "rdma:192.0.2.1:7100/n0", 1);
-	first = self(0);
-	assert_true(same_host(&first));
-	has.pid = 8;
-	assert_false(same_host(&first));
-	config.where = NBMPI_WHERE_HOST;
-	first = self(0);
-	has.pid = 9;
-	assert_true(same_host(&first));
-	usual(state);
-	strcpy(config.nic, "rdma:192.0.2.1:7100/n%r");
-	first = self(1);
-	has.pid = 10;
-	assert_false(same_host(&first));
 }
 
 static void each_rank_with_a_nic_is_a_host(void **state)
@@ -427,7 +400,6 @@ int main(void)
 		cmocka_unit_test_setup(a_nic_may_be_there, usual),
 		cmocka_unit_test_setup(one_host, usual),
 		cmocka_unit_test_setup(other_hosts, usual),
-		cmocka_unit_test_setup(each_process_with_a_remote_nic_is_a_host, usual),
 		cmocka_unit_test_setup(each_rank_with_a_nic_is_a_host, usual),
 		cmocka_unit_test_setup(descriptor_0_is_as_good, usual),
 		cmocka_unit_test_setup(a_system_that_says_little, usual),

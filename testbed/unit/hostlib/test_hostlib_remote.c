@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_hostlib_remote.c - the port of a remote NIC: what is pushed, in which order, and what
- * happens while the NIC, or the device, is slow or gone. This file replaces libnbar-rdma.so; the
- * test has the NIC's copy of the page, and its end of the control socket.
+ * happens while the NIC, or the device, is slow or gone; a second process that attaches to the
+ * port. This file replaces libnbar-rdma.so; the test has the NIC's copy of the page, and its end of
+ * the control socket.
  *
  * Linked with --wrap for the calls that it replaces.
  */
 #include <dlfcn.h>
 #include <linux/futex.h>
 #include <stdarg.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
 #include "nic_end.h"
 #include "nbar_extra.h"
 #include "order.h"
+#include "unit/descriptors.h"
 
 #define NIC "rdma:192.0.2.1:7100/n0"
 #define CELL 3u
@@ -28,10 +32,13 @@ static struct {
 	int push;                 /* error of one push */
 	uint32_t full, unsettled; /* so many pushes are not taken, or not arrived */
 	uint32_t pushes, kicks, closed, forked, waits, naps;
-	uint32_t settled_after; /* so many waits, the NIC's word arrives; 0: never */
-	uint32_t settled;       /* this word */
-	bool gone_after;        /* 300 waits: the connection ends */
-	size_t at, n;           /* of the last push */
+	uint32_t settled_after;   /* so many waits, the NIC's word arrives; 0: never */
+	uint32_t settled;         /* this word */
+	bool gone_after;          /* 300 waits: the connection ends */
+	int asks;                 /* after so many waits, the thread takes all asks, and is busy */
+	uint32_t asked_until;     /* for so many waits */
+	struct nbar_rdma_ask ask; /* the last one */
+	size_t at, n;             /* of the last push */
 	const void *futex;
 	void (*wake)(void *arg, uint32_t cell);
 } fake;
@@ -61,7 +68,7 @@ static void fake_forked(const struct nbar_rdma *d)
 	fake.forked++;
 }
 
-static int fake_join(struct nbar_rdma *d, struct nbar_page *of, void *arg,
+static int fake_join(struct nbar_rdma *d, struct nbar_page *of, void *arg, int asks,
 		     struct nbar_rdma_link **out, struct nbar_rdma_end *mine,
 		     char text[NBAR_RDMA_TEXT])
 {
@@ -135,9 +142,25 @@ void *__wrap_dlsym(void *library, const char *symbol)
 	return ops.version ? library : NULL;
 }
 
+/* What the library's thread does. */
+static uint32_t take_asks(void)
+{
+	uint32_t n = 0;
+
+	while (read(remote->link.asks[0], &fake.ask, sizeof(fake.ask)) == sizeof(fake.ask))
+		n++;
+	return n;
+}
+
 static void waited(void)
 {
 	fake.waits++;
+	if (fake.asks && fake.waits == (uint32_t)fake.asks) {
+		take_asks();
+		host->asked = 1;
+	}
+	if (fake.waits == fake.asked_until)
+		host->asked = 0;
 	if (fake.waits == fake.settled_after)
 		host->settled = fake.settled;
 	if (fake.gone_after && fake.waits == 300 && nic_end >= 0) {
@@ -394,7 +417,7 @@ static void a_full_queue_of_a_dead_nic(void **state)
 	nbar_post(g, NULL);
 	assert_true(fake.waits >= 300 && fake.waits < 600);
 	fake.unsettled = UINT32_MAX;
-	nblib_remote_settle(&remote->link);
+	nblib_remote_settle(remote);
 }
 
 static void a_group_closes_when_all_has_arrived(void **state)
@@ -503,6 +526,174 @@ static void forked(void **state)
 	assert_int_equal(fake.closed, 0);
 }
 
+static void no_descriptors(void **state)
+{
+	struct rlimit before;
+
+	getrlimit(RLIMIT_NOFILE, &before);
+	for (rlim_t more = 0; more < 3; more++) {
+		uint32_t n = unit_descriptors();
+		int lowest = dup(0);
+
+		close(lowest);
+		setrlimit(RLIMIT_NOFILE,
+			  &(struct rlimit){ (rlim_t)lowest + more, before.rlim_max });
+		says(open_port(), EMFILE, "no memory for a page: Too many open files");
+		setrlimit(RLIMIT_NOFILE, &before);
+		assert_int_equal(unit_descriptors(), n - 1); /* the control socket */
+		close(nic_end);
+		set_up(state);
+	}
+	assert_int_equal(fake.closed, 3);
+}
+
+/* --- another process: in the test, a second port of this one -----------------------------------
+ */
+
+static struct nbar_port *other;
+static int its_end;
+
+static int attach(const struct nbar_share *share)
+{
+	struct {
+		struct nbar_reply head;
+		struct nbar_rep_port_open opened;
+	} reply = {
+		.head = { .magic = NBAR_ABI_MAGIC,
+			  .version = NBAR_ABI_VERSION,
+			  .op = NBAR_OP_PORT_ATTACH,
+			  .length = sizeof(reply),
+			  .seq = 1 },
+		.opened = { .port = remote->number,
+			    .page_size = sizeof(struct nbar_page),
+			    .nic = "n0" },
+	};
+	int sv[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv), 0);
+	port.link.sock = sv[0];
+	its_end = sv[1];
+	assert_int_equal(send(its_end, &reply, sizeof(reply), 0), sizeof(reply));
+	return nbar_attach(NIC, share, &other);
+}
+
+static void replies(enum nbar_op op, uint32_t seq)
+{
+	int mine = nic_end;
+
+	nic_end = its_end;
+	answer(op, seq, 0, 0);
+	nic_end = mine;
+}
+
+static void is_asked(size_t at, size_t n, uint32_t cell)
+{
+	struct nbar_rdma_ask ask;
+
+	assert_int_equal(read(remote->link.asks[0], &ask, sizeof(ask)), sizeof(ask));
+	assert_int_equal(ask.at, at);
+	assert_int_equal(ask.n, n);
+	assert_int_equal(ask.cell, cell);
+}
+
+static void fold(struct nbar_value *to, const struct nbar_value *from)
+{
+	to->of.f64[0] += from->of.f64[0];
+}
+
+/* The process that has the connection pushes for the other. */
+static void an_attached_process_asks(void **state)
+{
+	static struct nbar_process_team team;
+	const size_t doorbell = offsetof(struct nbar_page, doorbell) + CELL * sizeof(*g->doorbell);
+	struct nbar_value v[2] = { { .op = NBAR_SUM, .type = NBAR_DOUBLE, .count = 1 } };
+	struct nbar_share share;
+	struct nbar_group *h;
+	uint32_t ticket;
+	char junk[sizeof(fake.ask)] = { 0 };
+
+	v[1] = v[0];
+	nbar_group_share(g, &share);
+	assert_int_equal(share.pid, getpid());
+	assert_int_equal(attach(&share), 0);
+	replies(NBAR_OP_GROUP_ATTACH, 2);
+	host->value[0][1].value.count = 77; /* a value of the first process stays */
+	assert_int_equal(nbar_group_attach(other, &share, &h), 0);
+	assert_int_equal(host->value[0][1].value.count, 77);
+	assert_int_equal(nbar_process_team_init(&team, 2), 0);
+	assert_int_equal(nbar_process_team_post(&team, g, 0, NULL), 0);
+	assert_int_equal(fake.pushes, 0);
+	assert_int_equal(nbar_process_team_post(&team, h, 1, &ticket), 0);
+	assert_int_equal(fake.pushes, 0);
+	is_asked(doorbell, sizeof(*g->doorbell), NBAR_RDMA_NO_CELL);
+	host->completion[CELL].word = 1;
+	assert_int_equal(nbar_test(h, ticket), 1);
+	/* The NIC sleeps. A value comes before its post. */
+	host->kick = 1;
+	v[0].of.f64[0] = 2;
+	v[1].of.f64[0] = 3;
+	assert_int_equal(nbar_process_team_post_value(&team, g, 0, v, fold, NULL), 0);
+	assert_int_equal(nbar_process_team_post_value(&team, h, 1, v, fold, &ticket), 0);
+	assert_true(host->value[0][2].value.of.f64[0] == 5);
+	is_asked((size_t)((char *)&host->value[0][2] - (char *)host),
+		 offsetof(struct nbar_value, of) + 8, NBAR_RDMA_NO_CELL);
+	is_asked(doorbell, sizeof(*g->doorbell), CELL);
+	assert_int_equal(take_asks(), 0);
+	host->completion[CELL].word = 2;
+	nblib_start(h, 2, true);
+	is_asked(doorbell + offsetof(struct nbar_doorbell, wake_seq), sizeof(uint32_t),
+		 NBAR_RDMA_NO_CELL);
+	/* A pipe without room. */
+	while (write(remote->link.asks[1], junk, sizeof(junk)) == sizeof(junk))
+		;
+	fake.waits = 0;
+	fake.asks = 2000;
+	assert_int_equal(nbar_process_team_post(&team, g, 0, NULL), 0);
+	assert_int_equal(nbar_process_team_post(&team, h, 1, NULL), 0);
+	assert_int_equal(fake.waits, 2000);
+	is_asked(doorbell, sizeof(*g->doorbell), NBAR_RDMA_NO_CELL);
+	host->completion[CELL].word = 3;
+	/* It closes its group when all it has asked for has arrived. */
+	fake.waits = 0;
+	fake.asks = 10;
+	fake.asked_until = 20;
+	replies(NBAR_OP_GROUP_CLOSE, 3);
+	nbar_group_close(h);
+	assert_int_equal(fake.waits, 20);
+	assert_true(fake.ask.n == 0 && fake.ask.cell == NBAR_RDMA_NO_CELL);
+	/* The daemon ends its connection when the first process has ended. */
+	replies(NBAR_OP_GROUP_ATTACH, 4);
+	assert_int_equal(nbar_group_attach(other, &share, &h), 0);
+	close(its_end);
+	assert_true(nblib_link_look(&other->link));
+	nblib_start(h, 3, false);
+	assert_int_equal(take_asks(), 0);
+	nbar_close(other);
+}
+
+static void a_share_that_cannot_be_mapped(void **state)
+{
+	struct nbar_share good, share;
+	uint32_t n = unit_descriptors();
+
+	nbar_group_share(g, &good);
+	for (uint32_t i = 0; i < 4; i++) {
+		share = good;
+		if (i == 0)
+			share.pid = 0;
+		else if (i == 1)
+			share.asks = 1000;
+		else if (i == 2)
+			share.page = 1000;
+		else
+			share.page = good.asks;
+		says(attach(&share), i < 3 ? ENOENT : EPROTO,
+		     i < 3 ? "cannot map the page of process" : "its page has");
+		close(its_end);
+		assert_int_equal(unit_descriptors(), n);
+	}
+}
+
 #define REMOTE(test) UNIT_IN(test, begin, end)
 #define GROUP(test) UNIT_IN(test, begin_group, end_group)
 UNIT_MAIN(NULL, NULL, REMOTE(names), REMOTE(what_fails_at_open), REMOTE(no_page),
@@ -513,4 +704,6 @@ UNIT_MAIN(NULL, NULL, REMOTE(names), REMOTE(what_fails_at_open), REMOTE(no_page)
 	  UNIT_IN(a_group_closes_when_all_has_arrived, begin_group, end),
 	  REMOTE(a_group_opens_when_its_cell_has_begun), REMOTE(a_nic_that_pushes_nothing),
 	  REMOTE(the_nic_ends_before_the_cell_begins), UNIT_IN(signals, begin_group, end),
-	  GROUP(wakes), GROUP(a_nic_that_does_not_run), UNIT_IN(forked, begin_group, end))
+	  GROUP(wakes), GROUP(a_nic_that_does_not_run), UNIT_IN(forked, begin_group, end),
+	  REMOTE(no_descriptors), GROUP(an_attached_process_asks),
+	  GROUP(a_share_that_cannot_be_mapped))

@@ -63,7 +63,7 @@ static void fake_close(struct nbar_rdma *d)
 	fake.closed++;
 }
 
-static int fake_join(struct nbar_rdma *d, struct nbar_page *page, void *arg,
+static int fake_join(struct nbar_rdma *d, struct nbar_page *page, void *arg, int asks,
 		     struct nbar_rdma_link **out, struct nbar_rdma_end *mine,
 		     char text[NBAR_RDMA_TEXT])
 {
@@ -74,6 +74,7 @@ static int fake_join(struct nbar_rdma *d, struct nbar_page *page, void *arg,
 	*out = (void *)&fake;
 	*mine = (struct nbar_rdma_end){ .qpn = 77, .mtu = 3 };
 	fake.arg = arg;
+	assert_int_equal(asks, -1);
 	fake.joined++;
 	return 0;
 }
@@ -373,22 +374,48 @@ static void proofs(void **state)
 
 static void what_a_remote_host_cannot_do(void **state)
 {
-	static const struct {
-		uint16_t op;
-		uint32_t n;
-	} row[] = {
-		{ NBAR_OP_PORT_ATTACH, sizeof(struct nbar_req_port_attach) },
-		{ NBAR_OP_GROUP_ATTACH, sizeof(struct nbar_req_group_attach) },
-		{ NBAR_OP_GROUP_EVENTS, sizeof(struct nbar_req_group_events) },
-	};
-	uint8_t body[64] = { 0 };
+	const struct nbar_req_group_events events = { 0 };
 	int fd = comes();
 
 	assert_int_equal(says_hello(fd, "n0"), 0);
-	for (uint32_t i = 0; i < 3; i++)
-		assert_int_equal(status_of(fd, row[i].op, body, row[i].n), -NBAR_EOPNOTSUPP);
+	assert_int_equal(status_of(fd, NBAR_OP_GROUP_EVENTS, &events, sizeof(events)),
+			 -NBAR_EOPNOTSUPP);
 	assert_int_equal(opens_port(fd), 0);
 	close(fd);
+}
+
+/* Each with a connection of its own. They end with the port. */
+static void processes_of_a_remote_host_share_a_port(void **state)
+{
+	int owner[2], attached[2];
+
+	for (int i = 0; i < 2; i++) {
+		struct nbar_rep_port_open port;
+		struct nbar_req_port_attach req = { 0 };
+
+		owner[i] = comes();
+		attached[i] = comes();
+		assert_int_equal(says_hello(owner[i], "n0"), 0);
+		assert_int_equal(says_hello(attached[i], "n0"), 0);
+		assert_int_equal(opens_port(owner[i]), 0);
+		memcpy(&port, reply.byte + sizeof(reply.head), sizeof(port));
+		assert_int_equal(joins(owner[i]), 0);
+		req.port = port.port;
+		assert_int_equal(status_of(attached[i], NBAR_OP_PORT_ATTACH, &req, sizeof(req)),
+				 -NBAR_ENOENT);
+		memcpy(req.secret, port.secret, sizeof(req.secret));
+		assert_int_equal(status_of(attached[i], NBAR_OP_PORT_ATTACH, &req, sizeof(req)), 0);
+		assert_int_equal(joins(attached[i]), -NBAR_EIO);
+	}
+	close(attached[1]);
+	all_run();
+	assert_int_equal(stat_of(owner[1]), 0);
+	close(owner[0]);
+	all_run();
+	assert_int_equal(answered(attached[0]), ENDED);
+	assert_int_equal(stat_of(owner[1]), 0);
+	close(attached[0]);
+	close(owner[1]);
 }
 
 /* A process of this machine learns that a remote host has the port. */
@@ -788,8 +815,9 @@ static void calls_that_fail(void **state)
 #define KEYED(name) UNIT_IN(name, begin_keyed, end_daemon)
 
 UNIT_MAIN(NULL, NULL, DAEMON(a_port_with_a_copy), DAEMON(a_connection_that_breaks), KEYED(proofs),
-	  DAEMON(what_a_remote_host_cannot_do), DAEMON(a_remote_host_has_no_process_id),
-	  KEYED(one_try), KEYED(versions), DAEMON(parts_of_messages), DAEMON(lengths),
-	  DAEMON(counts), DAEMON(ports_join_once_and_from_their_machine), KEYED(silent_hosts),
+	  DAEMON(what_a_remote_host_cannot_do), DAEMON(processes_of_a_remote_host_share_a_port),
+	  DAEMON(a_remote_host_has_no_process_id), KEYED(one_try), KEYED(versions),
+	  DAEMON(parts_of_messages), DAEMON(lengths), DAEMON(counts),
+	  DAEMON(ports_join_once_and_from_their_machine), KEYED(silent_hosts),
 	  KEYED(no_descriptors), KEYED(a_nic_with_many_clients),
 	  cmocka_unit_test_setup(daemons_that_cannot_attach, begin), KEYED(calls_that_fail))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_wire_rdma_host.c - the thread of a remote host: messages between the socket pair and TCP,
- * whole or in parts, with queues that are full; wakes; the ends of a connection; failed calls.
+ * whole or in parts, with queues that are full; wakes; pushes for other processes; the ends of a
+ * connection; failed calls.
  *
  * TCP is real, over the loopback device. The connections of pages are the test's own.
  */
@@ -37,6 +38,9 @@ static struct {
 	int events, woken[2]; /* pipes of cells */
 	uint32_t starts, leaves;
 	struct nbar_rdma_link link;
+	int asks[2], did[2]; /* pipes: for other processes; of what was pushed for them */
+	bool listed;
+	uint32_t busy, unsettled; /* so many pushes are not taken, or not arrived */
 } fake;
 
 /* --- calls that fail -------------------------------------------------------------------------- */
@@ -154,6 +158,7 @@ int rdma_hello(const char *address, const char *nic, union rdma_name *own, int *
 	socklen_t size = sizeof(to.in);
 	int listener = socket(AF_INET, SOCK_STREAM, 0);
 
+	assert_true(fake.listed);
 	assert_string_equal(address, "192.0.2.1:7100");
 	assert_string_equal(nic, "n7");
 	assert_int_equal(bind(listener, &to.any, size), 0);
@@ -168,6 +173,13 @@ int rdma_hello(const char *address, const char *nic, union rdma_name *own, int *
 	fake.tcp = *tcp;
 	snprintf(text, NBAR_RDMA_TEXT, "the text of the hello");
 	return fake.hello;
+}
+
+/* Before there can be an RDMA device. */
+struct ibv_device **verbs_devices(void)
+{
+	fake.listed = true;
+	return NULL;
 }
 
 int rdma_device_open(struct nbar_rdma *d, char text[NBAR_RDMA_TEXT])
@@ -211,6 +223,38 @@ void rdma_leave(struct nbar_rdma_link *l)
 	fake.leaves++;
 }
 
+static void did(uint32_t at, uint32_t n, uint32_t cell)
+{
+	const struct nbar_rdma_ask ask = { at, n, cell };
+
+	if (write(fake.did[1], &ask, sizeof(ask)) != sizeof(ask))
+		abort();
+}
+
+int rdma_push(struct nbar_rdma_link *l, const void *at, size_t n, uint32_t cell)
+{
+	if (l != &fake.link || !page.asked)
+		abort();
+	if (fake.busy > 0) {
+		fake.busy--;
+		return -EAGAIN;
+	}
+	did((uint32_t)((const uint8_t *)at - (const uint8_t *)&page), (uint32_t)n, cell);
+	return 0;
+}
+
+int rdma_arrived(struct nbar_rdma_link *l, uint64_t *mark)
+{
+	if (*mark != (fake.unsettled % 3 ? 5 : NBAR_RDMA_NO_MARK) || !page.asked)
+		abort();
+	*mark = --fake.unsettled % 3 ? 5 : NBAR_RDMA_NO_MARK;
+	if (fake.unsettled % 3)
+		return 0;
+	did(0, 0, NBAR_RDMA_NO_CELL);
+	*mark = 7;
+	return 1;
+}
+
 void rdma_heard(struct nbar_rdma *d, void (*heard)(void *arg, uint32_t cell, void *more),
 		void *more)
 {
@@ -233,6 +277,9 @@ static int begin(void **state)
 	fake.tcp = fake.pair = fake.far = fake.events = -1;
 	fake.full = __real_eventfd(0, 0);
 	assert_int_equal(pipe(fake.woken), 0);
+	assert_int_equal(pipe(fake.did), 0);
+	assert_int_equal(pipe2(fake.asks, O_NONBLOCK), 0);
+	page.asked = 0;
 	before = unit_descriptors();
 	return 0;
 }
@@ -242,6 +289,10 @@ static int end(void **state)
 	close(fake.full);
 	close(fake.woken[0]);
 	close(fake.woken[1]);
+	for (int i = 0; i < 2; i++) {
+		close(fake.did[i]);
+		close(fake.asks[i]);
+	}
 	return 0;
 }
 
@@ -263,7 +314,7 @@ static int joins(void)
 {
 	struct nbar_rdma_link *l = NULL;
 	struct nbar_rdma_end mine = { .qpn = 0 };
-	int rc = rdma_host_join(device, &page, &fake, &l, &mine, text);
+	int rc = rdma_host_join(device, &page, &fake, fake.asks[0], &l, &mine, text);
 
 	assert_true(rc < 0 || (l == &fake.link && mine.qpn == 77));
 	return rc;
@@ -458,6 +509,71 @@ static void threads_are_woken(void **state)
 	assert_int_equal(fake.leaves, 1);
 }
 
+static void asks(uint32_t at, uint32_t n, uint32_t cell)
+{
+	const struct nbar_rdma_ask ask = { at, n, cell };
+
+	assert_int_equal(write(fake.asks[1], &ask, sizeof(ask)), sizeof(ask));
+}
+
+static void is_done(uint32_t at, uint32_t n, uint32_t cell)
+{
+	struct nbar_rdma_ask ask;
+
+	waits(fake.did[0]);
+	assert_int_equal(read(fake.did[0], &ask, sizeof(ask)), sizeof(ask));
+	require(ask.at == at && ask.n == n && ask.cell == cell, "%u %u %u", ask.at, ask.n,
+		ask.cell);
+}
+
+static void pushes_for_other_processes(void **state)
+{
+	const uint32_t last = sizeof(page);
+
+	/* Those of each ask that waits come in one turn, and in the next. */
+	for (uint32_t i = 0; i < 200; i++)
+		asks(i, 8, i % 2 ? i : NBAR_RDMA_NO_CELL);
+	fake.busy = 5;
+	assert_int_equal(connects(), 0);
+	assert_int_equal(joins(), 0);
+	for (uint32_t i = 0; i < 200; i++)
+		is_done(i, 8, i % 2 ? i : NBAR_RDMA_NO_CELL);
+	/* What the page does not have is not pushed. */
+	asks(last + 1, 1, NBAR_RDMA_NO_CELL);
+	asks(UINT32_MAX, 2, NBAR_RDMA_NO_CELL);
+	asks(last - 1, 2, NBAR_RDMA_NO_CELL);
+	asks(0, UINT32_MAX, NBAR_RDMA_NO_CELL);
+	asks(0, 1, NBAR_GROUPS_MAX);
+	asks(last - 1, 1, NBAR_GROUPS_MAX - 1);
+	is_done(last - 1, 1, NBAR_GROUPS_MAX - 1);
+	/* One that wants all pushes to have arrived: each has a mark of its own. */
+	fake.unsettled = 6;
+	asks(0, 0, NBAR_RDMA_NO_CELL);
+	asks(0, 0, NBAR_RDMA_NO_CELL);
+	asks(4, 4, 1);
+	is_done(0, 0, NBAR_RDMA_NO_CELL);
+	is_done(0, 0, NBAR_RDMA_NO_CELL);
+	is_done(4, 4, 1);
+	while (__atomic_load_n(&page.asked, __ATOMIC_ACQUIRE))
+		sched_yield();
+	/* Messages go on beside it. */
+	requests(64, 1);
+	closes();
+}
+
+/* The thread ends though an ask cannot be done. */
+static void an_ask_is_left(void **state)
+{
+	fake.busy = UINT32_MAX;
+	asks(0, 8, 1);
+	assert_int_equal(connects(), 0);
+	assert_int_equal(joins(), 0);
+	requests(64, 1);
+	hears(NBAR_RDMA_NO_CELL);
+	has_ended(sock);
+	closes();
+}
+
 /* The thread ends though nothing comes. */
 static void the_end(void **state)
 {
@@ -587,9 +703,9 @@ static void a_child_closes_what_it_has_got(void **state)
 #define TEST(name) UNIT_IN(name, begin, end)
 
 UNIT_MAIN(NULL, NULL, TEST(messages_go_both_ways), TEST(a_full_pair), TEST(libnbar_ends),
-	  TEST(the_other_side_ends), TEST(threads_are_woken), TEST(the_end),
-	  TEST(the_gid_is_that_of_the_peer), TEST(calls_that_fail), TEST(the_descriptor_0),
-	  TEST(a_child_closes_what_it_has_got))
+	  TEST(the_other_side_ends), TEST(threads_are_woken), TEST(pushes_for_other_processes),
+	  TEST(an_ask_is_left), TEST(the_end), TEST(the_gid_is_that_of_the_peer),
+	  TEST(calls_that_fail), TEST(the_descriptor_0), TEST(a_child_closes_what_it_has_got))
 #else
 int main(void)
 {
