@@ -129,23 +129,30 @@ static int component_register(void)
 	return OMPI_SUCCESS;
 }
 
+/* Open MPI has NULL for an empty text: the default counts then, as with MPICH. */
+static const char *text_or(const char *text, const char *usual)
+{
+	return text ? text : usual;
+}
+
 /* False, and a line on stderr: a parameter is invalid. */
 static bool read_params(void)
 {
+	const char *alg = text_or(SELF.algorithm, "auto"), *nic = text_or(SELF.nic, "");
+
 	SELF.allreduce &= nbmpi_value_is_of_host();
 	config.allreduce = SELF.allreduce;
 	config.min_hosts = SELF.min_nodes > 0 ? (uint32_t)SELF.min_nodes : 0;
 	config.verbose = SELF.verbose;
-	if (!nbmpi_wait_read("coll_nbar_wait", SELF.wait, &config.wait) ||
-	    !nbmpi_where_read("coll_nbar_where", SELF.where, &config.where))
+	if (!nbmpi_wait_read("coll_nbar_wait", text_or(SELF.wait, "auto"), &config.wait) ||
+	    !nbmpi_where_read("coll_nbar_where", text_or(SELF.where, "auto"), &config.where))
 		return false;
-	if (strlen(SELF.algorithm) >= sizeof(config.alg) ||
-	    strlen(SELF.nic) >= sizeof(config.nic)) {
+	if (strlen(alg) >= sizeof(config.alg) || strlen(nic) >= sizeof(config.nic)) {
 		nbmpi_say("coll_nbar_algorithm or coll_nbar_nic is too long");
 		return false;
 	}
-	strcpy(config.alg, SELF.algorithm);
-	strcpy(config.nic, SELF.nic);
+	strcpy(config.alg, alg);
+	strcpy(config.nic, nic);
 	return true;
 }
 

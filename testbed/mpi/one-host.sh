@@ -22,18 +22,20 @@ with_mpich() {
 		"$bin/libnbar-mpi-mpich.so" "$bin/mpi-oracle.mpich" -s "$work/m" "$@"
 }
 
+# Without "threads": the component of Open MPI looks for messages less often then.
 in_process() {
 	local here=host:wire=udp,bind=127.0.0.1:0 there=host:wire=udp,bind=127.0.0.2:0
-	OMPI_MCA_coll_nbar_where=host NBAR_MPI_WHERE=host with_$1 -e nic blocking=20
+	OMPI_MCA_coll_nbar_where=host NBAR_MPI_WHERE=host with_$1 -e nic blocking=20 outstanding=5 probe=2
 }
 
 # All ranks know the reason; the first names it for each communicator, and all count alike.
 one_without() { # MPI RANK
-	local here=n0 there=none allreduces=43
-	[ "$2" = 0 ] && here=none there=n1
+	local here=none there=n1 nic= lacks=none allreduces=43
+	[ "$2" = 0 ] || nic=n%r lacks=n2 # n0, n1, n2; the daemon has two
 	# Open MPI starts nonblocking ones that look like those of the oracle, so it leaves them all alone.
 	[ "$1" = mpich ] || allreduces=5
-	NBAR_MPI_VERBOSE=1 OMPI_MCA_coll_nbar_verbose=1 with_$1 -e mpi blocking=20 nonblocking=20 order=3 >"$work/out" 2>&1 ||
+	NBAR_MPI_VERBOSE=1 OMPI_MCA_coll_nbar_verbose=1 NBAR_MPI_NIC=$nic OMPI_MCA_coll_nbar_nic=$nic \
+		with_$1 -e mpi blocking=20 nonblocking=20 order=3 >"$work/out" 2>&1 ||
 		{ cat "$work/out"; return 1; }
 	sed -n '/^nbar: /{s///;s# at /.*##;p}' "$work/out" | LC_ALL=C sort | uniq -c | tee "$work/said"
 	LC_ALL=C sort -k 2 <<-SAID | diff -w "$work/said" -
@@ -42,12 +44,18 @@ one_without() { # MPI RANK
 		3 45 barriers by fallback: they have taken too little time yet, or are nonblocking
 		3 $allreduces allreduces by fallback: they have taken too little time yet, or are nonblocking
 		3 92 barriers by fallback: no port of a NIC could be opened
-		5 communicator of 3 ranks: fallback to MPI's barrier: rank $2: no port of a NIC could be opened: no NIC none
+		5 communicator of 3 ranks: fallback to MPI's barrier: rank $2: no port of a NIC could be opened: no NIC $lacks
 	SAID
 }
 
 off() {
 	OMPI_MCA_coll_nbar_enable=0 NBAR_MPI_ENABLE=0 with_$1 blocking=20
+}
+
+# An empty text is the default.
+empty() {
+	NBAR_MPI_NIC= NBAR_MPI_WAIT= NBAR_MPI_ALG= OMPI_MCA_coll_nbar_nic= OMPI_MCA_coll_nbar_wait= \
+		OMPI_MCA_coll_nbar_algorithm= with_$1 -e nic blocking=20
 }
 
 ok "a daemon starts" daemon "$work/d" --nics 2
@@ -59,6 +67,7 @@ for mpi in openmpi mpich; do
 	ok "$mpi: barriers by NICs" with_$mpi -e nic $quick
 	ok "$mpi: in-process NICs" in_process $mpi
 	ok "$mpi: switched off" off $mpi
+	ok "$mpi: empty settings" empty $mpi
 	ok "$mpi: the last rank has no NIC" one_without $mpi 2
 	ok "$mpi: the first host has no NIC" one_without $mpi 0
 done
