@@ -129,8 +129,9 @@ static void complete(MPI_Request *request, uint64_t first, const int *ranks, int
 			oracle_leave(0, first + (uint64_t)which, ranks, n);
 		}
 	} else if (way == 3) {
-		for (int left = UNDER_WAY, iteration = 0; left > 0; iteration++)
-			left -= complete_some(request, first, ranks, n, iteration % 4);
+		/* A function is called until it has completed one. */
+		for (int left = UNDER_WAY, turn = 0, some; left > 0; left -= some, turn += some > 0)
+			some = complete_some(request, first, ranks, n, turn % 4);
 	} else {
 		for (int i = UNDER_WAY - 1; i >= 0; i--) {
 			MPI_Wait(&request[i], MPI_STATUS_IGNORE);
