@@ -317,8 +317,8 @@ static int join_agree(struct set_up *s)
 {
 	struct nbmpi_comm *c = s->c;
 	uint32_t min_hosts = nbmpi_self.start.config.min_hosts;
-	struct nbmpi_sum sum = { 0 };
 	enum nbmpi_why why = NBMPI_WHY_none;
+	struct nbmpi_sum sum;
 	int rc;
 
 	/* Within a host, the MPI's own allreduce is as good. */
@@ -339,10 +339,10 @@ static int join_agree(struct set_up *s)
 		if (rc != 0 || !s->pays)
 			return rc;
 	}
+	sum = (struct nbmpi_sum){ .total = c->rank == c->leader };
 	if (getrandom(&sum.least, sizeof(sum.least), 0) != sizeof(sum.least))
 		why = memory_failed(s, "draw a number for it", errno);
 	sum.least = sum.least >> 2 | NBMPI_VOTE_YES;
-	sum.total = c->rank == c->leader;
 	rc = join_vote(s, why, &sum);
 	if (rc != 0 || c->why != NBMPI_WHY_none)
 		return rc;
