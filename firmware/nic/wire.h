@@ -75,8 +75,8 @@ struct wire_ops {
 	 */
 	int (*open)(const char *nic, wire_option *option, void *args, struct wire_base **out);
 	void (*close)(struct wire_base *w);
-	/* Takes at most `budget` received frames (budget >= 1), calls nbnic_receive for each, and
-	 * returns their number. */
+	/* Takes at most `budget` received frames (NBNIC_PASS_FRAMES, so 8 or more), calls
+	 * nbnic_receive for each, and returns their number. */
 	unsigned (*poll)(struct wire_base *w, struct nbnic *nic, uint64_t now, unsigned budget);
 	/* Sends a frame, which may be lost. False: no room now for any frame, to whomever; nothing
 	 * was sent, and a later call may succeed. If this peer alone has no room, or if a frame can

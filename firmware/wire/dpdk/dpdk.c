@@ -267,7 +267,7 @@ static unsigned dpdk_poll(struct wire_base *base, struct nbnic *nic, uint64_t no
 {
 	struct dpdk_wire *w = (struct dpdk_wire *)base;
 	struct rte_mbuf *m[BURST];
-	unsigned n = dpdk_take_loopback(w, nic, now, (budget + 1) / 2);
+	unsigned n = dpdk_take_loopback(w, nic, now, budget / 2);
 	uint16_t most, got;
 
 	if (now >= w->look_at) {

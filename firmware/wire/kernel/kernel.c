@@ -57,7 +57,7 @@ static unsigned kernel_poll(struct wire_base *base, struct nbnic *nic, uint64_t 
 			    unsigned budget)
 {
 	struct kernel_wire *w = (struct kernel_wire *)base;
-	unsigned n = bell_hear(w, nic, now) + loop_take(w, nic, now, (budget + 1) / 2);
+	unsigned n = bell_hear(w, nic, now) + loop_take(w, nic, now, budget / 2);
 
 	if (kernel_is_udp(w))
 		return n < budget ? n + wire_udp_ops.poll(base, nic, now, budget - n) : n;

@@ -181,12 +181,12 @@ static unsigned take_datagrams(struct verbs_wire *w, struct nbnic *nic, uint64_t
 	return n;
 }
 
-/* Each of the three sources has its share of the budget (4 or more), which the others cannot use.
+/* Each of the three sources has its share of the budget (8 or more), which the others cannot use.
  */
 static unsigned verbs_poll(struct wire_base *base, struct nbnic *nic, uint64_t now, unsigned budget)
 {
 	struct verbs_wire *w = (struct verbs_wire *)base;
-	unsigned n = take_loopback(w, nic, now, (budget + 1) / 2), left = budget - n;
+	unsigned n = take_loopback(w, nic, now, budget / 2), left = budget - n;
 
 	if (now >= w->look_at) {
 		w->look_at = now + LOOK_NS;
@@ -194,7 +194,7 @@ static unsigned verbs_poll(struct wire_base *base, struct nbnic *nic, uint64_t n
 		verbs_connection_look(w, now);
 		look_for_repair(w, nic, now);
 	}
-	n += take_datagrams(w, nic, now, w->connections ? (left + 1) / 2 : left);
+	n += take_datagrams(w, nic, now, w->connections ? left / 2 : left);
 	return n + verbs_connection_poll(w, nic, now, budget - n);
 }
 
