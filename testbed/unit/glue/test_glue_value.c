@@ -331,6 +331,25 @@ static void slow_values(void)
 	nbmpi_comm_close(world.nbar);
 }
 
+/* The result is none of the value that was posted, as if another process had written the page. */
+static void odd_result(void)
+{
+	struct ranks_comm world;
+	struct nbmpi_request r;
+	struct nbmpi_comm *c;
+	struct nbar_value v;
+
+	ranks_open(&world, 0, 0, ranks->size);
+	c = open_offloaded(&world);
+	begin(&v, 0);
+	expect(nbmpi_iallreduce(c, &v, &r) == 0, "posted");
+	v.count++;
+	await(&r, NBMPI_FAILED);
+	expect(nbmpi_allreduce(c, &v) == NBMPI_FAILED, "for good");
+	nbmpi_comm_close(c);
+	nbmpi_comm_close(world.nbar);
+}
+
 static void with(uint32_t size, uint32_t each, enum nbmpi_why why)
 {
 	ranks_begin(size, each);
@@ -357,6 +376,12 @@ static void slow_ones_are_left_to_the_mpi(void **state)
 {
 	with(4, 2, NBMPI_WHY_none);
 	ranks_run(slow_values);
+}
+
+static void odd_results_fail(void **state)
+{
+	with(2, 1, NBMPI_WHY_none);
+	ranks_run(odd_result);
 }
 
 /* With "auto", they count and are timed as barriers are. */
@@ -481,6 +506,7 @@ int main(void)
 		cmocka_unit_test(folds_have_the_bits_of_nics),
 		cmocka_unit_test(are_offloaded),
 		cmocka_unit_test(slow_ones_are_left_to_the_mpi),
+		cmocka_unit_test(odd_results_fail),
 		cmocka_unit_test(are_offloaded_when_it_pays),
 		cmocka_unit_test(slow_nics_are_given_up),
 		cmocka_unit_test(one_host_needs_no_nic),

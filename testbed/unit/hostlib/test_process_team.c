@@ -71,10 +71,13 @@ static const struct nbar_wait_policy asleep = { .block = 1 };
 
 static void alone(void **state)
 {
-	/* 20: too many for one cache line. */
-	for (uint32_t size = 1; size <= 20; size = size < 5 ? size + 1 : size + 15) {
+	/* 16: as many as a cache line has tickets. */
+	static const uint32_t sizes[] = { 1, 2, 3, 4, 16, 17 };
+
+	for (uint32_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
 		static struct nbar_process_team procs;
-		struct mate mate[20] = { 0 };
+		const uint32_t size = sizes[k];
+		struct mate mate[17] = { 0 };
 
 		require_ok(nbar_process_team_init(&procs, size));
 		for (uint32_t i = 0; i < size; i++) {

@@ -634,7 +634,10 @@ static void each_call_fails(void **state)
 		assert_int_equal(rmdir(folder), 0); /* it is empty */
 		assert_int_equal(mkdir(folder, 0700), 0);
 	}
-	rmdir(folder); /* the wire makes it */
+	assert_int_equal(rmdir(folder), 0);
+	assert_int_equal(symlink("/tmp", folder), 0);
+	assert_non_null(strstr(refused(-ENOTDIR), ": cannot use this folder: Not a directory"));
+	unlink(folder); /* the wire makes it */
 	end_open(&a);
 	shm_close(a.wire);
 	fails = "mkdir";

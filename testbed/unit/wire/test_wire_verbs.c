@@ -173,6 +173,8 @@ static void one_source(void **state)
 	fill_loopback();
 	for (uint32_t n = 0; n < VERBS_LOOP; n += BUDGET / 2)
 		assert_int_equal(poll_all(BUDGET), BUDGET / 2);
+	add_peer(0);
+	connection[0].state = VERBS_CONNECTION_IDLE;
 	assert_int_equal(poll_all(BUDGET), 0);
 }
 

@@ -228,6 +228,21 @@ static void another_id(void **state)
 	assert_true(verbs_addr_of(&find(5)->addr).id == a.id);
 }
 
+/* Hosts number their queue pairs alike. */
+static void another_host(void **state)
+{
+	struct verbs_addr a = addr(5);
+	const char *why;
+
+	a.gid[0]++;
+	assert_int_equal(begin(addr(5), &why), 0);
+	assert_int_equal(begin(a, &why), 0);
+	assert_int_equal(fake.made, 2);
+	end(addr(5));
+	assert_null(find(5));
+	assert_ptr_equal(verbs_peer_find(w, &a)->ah, &handle[1]);
+}
+
 static void serve(void)
 {
 	const uint64_t n = 1;
@@ -317,8 +332,9 @@ static void repairs(void **state)
 
 UNIT_MAIN(NULL, NULL, UNIT_IN(groups_share_a_peer, setup, teardown),
 	  UNIT_IN(itself, setup, teardown), UNIT_IN(refusals, setup, teardown),
-	  UNIT_IN(another_id, setup, teardown), UNIT_IN(strangers, setup, teardown),
-	  UNIT_IN(connections, setup, teardown), UNIT_IN(repairs, setup, teardown))
+	  UNIT_IN(another_id, setup, teardown), UNIT_IN(another_host, setup, teardown),
+	  UNIT_IN(strangers, setup, teardown), UNIT_IN(connections, setup, teardown),
+	  UNIT_IN(repairs, setup, teardown))
 #else
 int main(void)
 {
