@@ -6,7 +6,7 @@
 set -u
 . "$(dirname "$0")/one-host-lib.sh"
 quick="blocking=100 nonblocking=50 mixed=50 outstanding=3 persistent=20 split=5 freed=5 order=3 inter=2 storm=20
-	threads=10 rendezvous=2 probe=2"
+	threads=10 rendezvous=2 probe=2 allreduce=60"
 
 # The NICs of the first two ranks, and of the third.
 here=n0 there=n1

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "nic_world.h"
+#include "unit/descriptors.h"
 #include "udp.c"
 
 static char said[512];
@@ -91,6 +92,7 @@ static void key_is_16_bytes_or_32_digits(void **state)
 static void key_is_private(void **state)
 {
 	static const mode_t bad[] = { 0644, 0604, 0620, 0660, 0602 };
+	const uint32_t was = unit_descriptors();
 	struct wire_auth a;
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -110,6 +112,7 @@ static void key_is_private(void **state)
 	assert_non_null(strstr(said, "not a regular file"));
 	assert_int_equal(wire_auth_load("--key-file", "/nowhere/key", &a), -ENOENT);
 	assert_non_null(strstr(said, "/nowhere/key: cannot be read: No such file"));
+	assert_int_equal(unit_descriptors(), was);
 }
 
 /* --- frames --------------------------------------------------------------------------------- */

@@ -7,6 +7,8 @@
 
 #ifdef WIRES_KERNEL
 #include "kernel_world.h"
+#include "unit/descriptors.h"
+#include "unit/said.h"
 
 /* A packet of which the programs want nothing. */
 static void in_passes(const char *what)
@@ -295,6 +297,23 @@ static void ended_ports_post_nothing(void **unused)
 	close(kept);
 }
 
+/* An open that fails closes what it has opened, and nothing else. */
+static void other_devices(void **unused)
+{
+	static char names[][8] = { "none9", "v0" };
+	const uint32_t was = unit_descriptors();
+	struct wire_base *base = NULL;
+
+	for (int i = 0; i < 2; i++) {
+		said_begin();
+		assert_true(kernel_open("n7", option_of, names[i], &base) < 0);
+		assert_non_null(
+			strstr(said_end(), i ? "another NIC has interface v0" : "of name none9"));
+		assert_null(base);
+		assert_int_equal(unit_descriptors(), was);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -306,6 +325,7 @@ int main(void)
 		TEST(hands_are_checked),
 		TEST(some_groups_stay_with_the_daemon),
 		TEST(ended_ports_post_nothing),
+		TEST(other_devices),
 	};
 
 	return kernel_cannot() ? 0 : cmocka_run_group_tests(tests, setup_all, teardown_all);

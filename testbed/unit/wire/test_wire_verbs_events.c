@@ -280,6 +280,7 @@ static void queue_pairs(void **state)
 		assert_true(w->broken);
 		assert_int_equal(w->base.errors, 1);
 		assert_false(woken());
+		connection[1].its = (struct verbs_end){ .qpn = 88, .slot = 4096 };
 		events((struct ibv_async_event){ .event_type = types[i], .element.qp = &other });
 		assert_int_equal(w->base.errors, 1);
 		events((struct ibv_async_event){ .event_type = types[i], .element.qp = &line_qp });
@@ -287,6 +288,7 @@ static void queue_pairs(void **state)
 		assert_int_equal(connection[0].state, VERBS_CONNECTION_READY);
 		assert_int_equal(connection[1].state, VERBS_CONNECTION_MAKING);
 		assert_true(connection[1].reset && !connection[1].renew);
+		assert_true(!connection[1].its.qpn && !connection[1].its.slot); /* of the old one */
 		assert_int_equal(connection[1].error, IBV_WC_FATAL_ERR);
 		assert_true(woken());
 		/* The control thread has it: a second event changes nothing. */

@@ -117,7 +117,7 @@ static int fake_post_send(struct ibv_qp *q, struct ibv_send_wr *wr, struct ibv_s
 		fake.datagrams++;
 		return 0;
 	}
-	assert_true(q == &line_qp && wr->opcode == IBV_WR_RDMA_WRITE);
+	assert_true(q == &line_qp && wr->opcode == IBV_WR_RDMA_WRITE && wr->wr.rdma.rkey == 60);
 	assert_true(to % 8 == 0 && length % 8 == 0 && to >= (uintptr_t)slot);
 	assert_int_equal(to + length, (uintptr_t)&slot[(connection.written) % VERBS_SLOTS + 1]);
 	fake.writes++;
@@ -158,7 +158,7 @@ static int setup(void **state)
 		.qp = &line_qp,
 		.slot = slot,
 		.out.inlined = VERBS_WRITE_MAX,
-		.its.slot = (uintptr_t)slot,
+		.its = { .slot = (uintptr_t)slot, .rkey = 60 },
 		.state = VERBS_CONNECTION_READY,
 		.handshake_at = UINT64_MAX,
 	};
@@ -345,6 +345,24 @@ static void signs_of_old_elements(void **state)
 	}
 }
 
+/* The sum finds each bit of a frame that is not there yet. */
+static void each_bit_counts(void **state)
+{
+	for (uint32_t bit = 0; bit < 8 * NBFW_FRAME_SIZE; bit++) {
+		const struct nbfw_token t = token_of(NBAR_DOUBLE, 1, 8);
+		struct verbs_slot *at = &slot[connection.written % VERBS_SLOTS];
+
+		send_token(&t);
+		at->line.frame[bit / 8] ^= (uint8_t)(1u << bit % 8);
+		poll_wire();
+		assert_int_equal(got.n, bit);
+		at->line.frame[bit / 8] ^= (uint8_t)(1u << bit % 8);
+		poll_wire();
+		came(&t, bit + 1);
+	}
+	assert_int_equal(w->base.malformed | w->base.errors, 0);
+}
+
 /* Hostile slots with the right sum. */
 static void hostile_write(const struct nbfw_value *v, uint8_t version, uint8_t type)
 {
@@ -457,8 +475,8 @@ static void other_slots(void **state)
 
 #define TEST(name) UNIT_IN(name, setup, teardown)
 UNIT_MAIN(NULL, NULL, TEST(datagrams), TEST(writes), TEST(no_value), TEST(bytes_in_any_order),
-	  TEST(signs_of_old_elements), TEST(hostile_slots), TEST(written_twice), TEST(loopback),
-	  TEST(other_slots))
+	  TEST(each_bit_counts), TEST(signs_of_old_elements), TEST(hostile_slots),
+	  TEST(written_twice), TEST(loopback), TEST(other_slots))
 #else
 int main(void)
 {
