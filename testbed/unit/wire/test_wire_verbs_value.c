@@ -1,22 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_wire_verbs_value.c - frames with values on the wire "verbs": every length, as datagrams and
- * as writes; writes whose bytes come in any order, hostile slots, and peers of another build.
+ * as writes; writes whose bytes come in any order, hostile slots, and peers of another build. Also
+ * which frames go as writes, from whom datagrams come, and when the control thread is woken.
  *
  * The test replaces the calls of the device. A write goes to memory at once, or byte by byte.
  */
 #include "unit/unit.h"
 
 #ifdef WIRES_VERBS
+#include <sys/eventfd.h>
+
 #include "nic.h"
 
 static void take_received(struct nbnic *nic, const struct nbnic_addr *from,
 			  const struct nbfw_token *t, uint64_t now);
+static void take_failure(struct nbnic *nic, uint8_t cause, uint64_t now);
 #define nbnic_receive take_received
+#define nbnic_fail take_failure
 #include "verbs/verbs.c"
 #undef BURST
 #include "verbs/connection.c"
 #undef nbnic_receive
+#undef nbnic_fail
 
 #define PEER 77u
 
@@ -35,6 +41,9 @@ static struct {
 	uint32_t datagrams, writes;
 	uint8_t datagram[VERBS_ROOM]; /* that waits; length 0: none */
 	uint32_t length;
+	const uint8_t *grh; /* NULL: IPv6, from the GID 0 */
+	bool no_grh;
+	uint32_t receives; /* buffers given back */
 	bool last_inline;
 	/* A write that has not come yet: true if its bytes wait. */
 	bool holds;
@@ -48,19 +57,31 @@ static struct {
 	uint32_t n;
 	struct nbfw_token token;
 	struct nbfw_value value;
+	struct nbnic_addr from;
 	bool again; /* the NIC answers each frame with the same frame */
+	const struct nbfw_token *answer;
+	uint32_t failures; /* of the NIC */
 } got;
+
+static void take_failure(struct nbnic *nic, uint8_t cause, uint64_t now)
+{
+	assert_int_equal(cause, NBAR_STATUS_NIC_DOWN);
+	got.failures++;
+}
 
 static void take_received(struct nbnic *nic, const struct nbnic_addr *from,
 			  const struct nbfw_token *t, uint64_t now)
 {
 	got.n++;
 	got.token = *t;
+	got.from = *from;
 	memset(&got.value, 0, sizeof(got.value));
 	if (t->value_length)
 		memcpy(&got.value, t->value, t->value_length);
 	if (got.again) /* a full queue refuses it, and does not overwrite the frame */
 		(void)verbs_transmit(&w->base, from, t);
+	if (got.answer)
+		assert_true(verbs_transmit(&w->base, from, got.answer));
 	if (t->value_length)
 		assert_memory_equal(&got.value, t->value, t->value_length);
 }
@@ -71,11 +92,13 @@ static int fake_poll_cq(struct ibv_cq *cq, int most, struct ibv_wc *wc)
 		return 0;
 	memset(room, 0, VERBS_GRH);
 	room[0] = 0x60;
+	if (fake.grh)
+		memcpy(room, fake.grh, VERBS_GRH);
 	memset(room + VERBS_GRH, 0xee, VERBS_ROOM - VERBS_GRH);
 	memcpy(room + VERBS_GRH, fake.datagram, fake.length);
 	*wc = (struct ibv_wc){ .status = IBV_WC_SUCCESS,
 			       .byte_len = VERBS_GRH + fake.length,
-			       .wc_flags = IBV_WC_GRH,
+			       .wc_flags = fake.no_grh ? 0 : IBV_WC_GRH,
 			       .src_qp = PEER };
 	fake.length = 0;
 	return 1;
@@ -84,6 +107,7 @@ static int fake_poll_cq(struct ibv_cq *cq, int most, struct ibv_wc *wc)
 static int fake_post_recv(struct ibv_qp *q, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
 	assert_int_equal(wr->sg_list->length, VERBS_ROOM);
+	fake.receives++;
 	return 0;
 }
 
@@ -473,10 +497,146 @@ static void other_slots(void **state)
 	assert_int_equal(connection.state, VERBS_CONNECTION_MAKING);
 }
 
+static void datagram_comes(const struct nbfw_token *t, const uint8_t *grh)
+{
+	fake.grh = grh;
+	fake.length = nbfw_token_pack(t, fake.datagram);
+	poll_wire();
+	fake.length = 0; /* an answer goes nowhere */
+}
+
+/* A GID, or an IPv4 address at the end of the GRH. */
+static void senders(void **state)
+{
+	static const uint8_t mapped[16] = { [10] = 0xff, 0xff, 33, 34, 35, 36 };
+	const struct verbs_addr known = { .qpn = PEER, .id = 3 };
+	const struct nbfw_token t = token_of(NBAR_DOUBLE, 1, 8);
+	uint8_t v6[VERBS_GRH], v4[VERBS_GRH] = { 0 }, other[VERBS_GRH] = { [20] = 0x65 };
+	struct verbs_addr a;
+
+	for (uint32_t i = 0; i < VERBS_GRH; i++)
+		v6[i] = (uint8_t)(i ? i + 1 : 0x60);
+	memcpy(v4 + 20, v6 + 20, 20);
+	v4[20] = 0x45;
+	datagram_comes(&t, v6);
+	a = verbs_addr_of(&got.from);
+	assert_memory_equal(a.gid, v6 + 8, 16);
+	assert_int_equal(a.qpn, PEER);
+	datagram_comes(&t, v4);
+	a = verbs_addr_of(&got.from);
+	assert_memory_equal(a.gid, mapped, 16);
+	memcpy(peer.addr.byte, &known, sizeof(known));
+	datagram_comes(&t, NULL);
+	assert_memory_equal(&got.from, &peer.addr, sizeof(peer.addr));
+	assert_int_equal(got.n, 3);
+	datagram_comes(&t, other);
+	fake.no_grh = true;
+	datagram_comes(&t, v6);
+	assert_int_equal(got.n, 3);
+	assert_int_equal(w->base.malformed, 2);
+	assert_int_equal(fake.receives, 5); /* each buffer is there again */
+}
+
+/* What must arrive when a connection has failed goes as a datagram, unless datagrams have failed.
+ */
+static void ways(void **state)
+{
+	static const struct {
+		uint8_t type;
+		bool broken, write;
+	} row[] = {
+		{ NBFW_TOKEN, false, true }, { NBFW_SIGNAL, false, true },
+		{ NBFW_PULL, false, false }, { NBFW_ABORT, false, false },
+		{ NBFW_PULL, true, true },   { NBFW_ABORT, true, true },
+	};
+	const struct nbfw_token answer = { .type = NBFW_TOKEN, .handle = 7, .epoch = 1 };
+	uint32_t writes;
+
+	for (uint32_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		const struct nbfw_token t = { .type = row[i].type, .handle = 7, .epoch = 1 };
+
+		writes = fake.writes;
+		w->broken = row[i].broken;
+		send_token(&t);
+		require(fake.writes - writes == row[i].write, "row %u", i);
+		fake.length = 0;
+	}
+	w->broken = false;
+	poll_wire();
+	fake.holds = true; /* no write arrives */
+	for (uint32_t i = 0; i < 6; i++) {
+		const struct nbfw_token t = { .type = i % 2 ? NBFW_TOKEN : NBFW_PULL,
+					      .handle = 7,
+					      .epoch = 1 };
+
+		writes = fake.writes;
+		got.answer = &answer;
+		datagram_comes(&t, NULL);
+		assert_int_equal(fake.writes - writes, i % 2);
+		got.answer = NULL;
+		send_token(&answer); /* it answers no PULL */
+		assert_int_equal(fake.writes - writes, i % 2 + 1);
+	}
+}
+
+/* The control thread makes one peer at a time. */
+static void unknown_peers(void **state)
+{
+	const struct nbfw_token t = { .type = NBFW_TOKEN };
+
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct verbs_addr a = { .qpn = 100 + i };
+		struct nbnic_addr to = { { 0 } };
+
+		memcpy(to.byte, &a, sizeof(a));
+		assert_true(verbs_transmit(&w->base, &to, &t));
+		assert_true(w->wanted && w->want.qpn == 100);
+		assert_int_equal(w->base.errors, i + 1);
+	}
+	assert_int_equal(fake.writes + fake.datagrams, 0);
+}
+
+/* Only a whole handshake is one. */
+static void handshake_lengths(void **state)
+{
+	const struct verbs_handshake h = {
+		.type = VERBS_HANDSHAKE,
+		.id = w->self.id,
+		.end = { .qpn = 3, .size = VERBS_WRITE_MAX, .slot = 4096 },
+	};
+
+	for (uint32_t more = 0; more < 3; more++) {
+		connection.state = VERBS_CONNECTION_IDLE;
+		memcpy(fake.datagram, &h, sizeof(h));
+		fake.length = (uint32_t)sizeof(h) - 1 + more;
+		poll_wire();
+		assert_int_equal(connection.state,
+				 more == 1 ? VERBS_CONNECTION_MAKING : VERBS_CONNECTION_IDLE);
+	}
+	assert_int_equal(w->base.malformed, 2);
+}
+
+/* A broken queue pair wakes the control thread now and then; a NIC fails once. */
+static void broken(void **state)
+{
+	uint64_t wakes = 0, n;
+
+	w->wake_fd = eventfd(0, EFD_NONBLOCK);
+	w->broken = w->failing = true;
+	for (uint64_t now = 0; now < 4 * REPAIR_NS; now += LOOK_NS) {
+		verbs_poll(&w->base, NULL, now, 64);
+		wakes += read(w->wake_fd, &n, sizeof(n)) == sizeof(n);
+	}
+	assert_int_equal(wakes, 4);
+	assert_int_equal(got.failures, 1);
+	close(w->wake_fd);
+}
+
 #define TEST(name) UNIT_IN(name, setup, teardown)
 UNIT_MAIN(NULL, NULL, TEST(datagrams), TEST(writes), TEST(no_value), TEST(bytes_in_any_order),
 	  TEST(each_bit_counts), TEST(signs_of_old_elements), TEST(hostile_slots),
-	  TEST(written_twice), TEST(loopback), TEST(other_slots))
+	  TEST(written_twice), TEST(loopback), TEST(other_slots), TEST(senders), TEST(ways),
+	  TEST(unknown_peers), TEST(handshake_lengths), TEST(broken))
 #else
 int main(void)
 {
