@@ -48,7 +48,7 @@ static struct {
 	struct ibv_wc wc;
 	uint32_t nwc;
 	struct ibv_cq *event;
-	uint32_t nevent;
+	uint32_t nevent, acks;
 } fake;
 
 static bool call_fails(void)
@@ -197,6 +197,7 @@ int ibv_get_cq_event(struct ibv_comp_channel *c, struct ibv_cq **q, void **arg)
 void ibv_ack_cq_events(struct ibv_cq *q, unsigned n)
 {
 	assert_int_equal(n, 1);
+	fake.acks++;
 }
 
 int verbs_route_begin(struct ibv_qp *qp, uint8_t port, uint32_t *psn)
@@ -369,6 +370,7 @@ static void what_is_no_push(void **state)
 		fake.nevent = 1;
 		rdma_heard(&device, hears, &heard);
 		assert_int_equal(heard, 1);
+		assert_int_equal(fake.acks, 1); /* without it, the queue could never be destroyed */
 		fake.poll_fails = false;
 		assert_int_equal(last, row[i].push ? 7 : NBAR_RDMA_NO_CELL);
 		assert_int_equal(fake.receives - before, row[i].push);
@@ -478,6 +480,12 @@ static void a_failure_is_found(void **state)
 	for (uint32_t i = 1; i < RDMA_WRITES_SIGNALLED; i++)
 		assert_int_equal(push(l), 0);
 	assert_int_equal(push(l), -ENOTCONN);
+	assert_int_equal(rdma_arrived(l, &mark), -ENOTCONN);
+	rdma_leave(l);
+	l = begins();
+	reports(l, 1, IBV_WC_SUCCESS);
+	fake.poll_fails = true;
+	mark = NBAR_RDMA_NO_MARK;
 	assert_int_equal(rdma_arrived(l, &mark), -ENOTCONN);
 	rdma_leave(l);
 }

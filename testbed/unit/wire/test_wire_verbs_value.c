@@ -32,6 +32,7 @@ static struct verbs_connection connection;
 static _Alignas(64) struct verbs_slot slot[VERBS_SLOTS + 1]; /* the last: no write may reach it */
 static struct ibv_context context;
 static struct ibv_cq recv_cq = { .context = &context }, send_cq = { .context = &context };
+static struct ibv_cq line_cq = { .context = &context };
 static struct ibv_qp qp = { .context = &context }, line_qp = { .context = &context };
 static struct ibv_mr mr = { .lkey = 40 }, out_mr = { .lkey = 41 };
 static uint8_t room[VERBS_RECVS * VERBS_ROOM], out_room[VERBS_SENDS * VERBS_OUT];
@@ -44,6 +45,8 @@ static struct {
 	const uint8_t *grh; /* NULL: IPv6, from the GID 0 */
 	bool no_grh;
 	uint32_t receives; /* buffers given back */
+	int ended;         /* completions of the connection, with this status */
+	enum ibv_wc_status status;
 	bool last_inline;
 	/* A write that has not come yet: true if its bytes wait. */
 	bool holds;
@@ -88,6 +91,12 @@ static void take_received(struct nbnic *nic, const struct nbnic_addr *from,
 
 static int fake_poll_cq(struct ibv_cq *cq, int most, struct ibv_wc *wc)
 {
+	if (cq == &line_cq && fake.ended > 0) {
+		assert_in_range(most, 1, VERBS_WRITES);
+		fake.ended--;
+		*wc = (struct ibv_wc){ .status = fake.status };
+		return 1;
+	}
 	if (cq != &recv_cq || fake.length == 0)
 		return 0;
 	memset(room, 0, VERBS_GRH);
@@ -178,7 +187,7 @@ static int setup(void **state)
 	w->self = (struct verbs_addr){ .mode = VERBS_WRITE_RC, .qpn = 5, .id = 9 };
 	memcpy(w->base.addr.byte, &w->self, sizeof(w->self));
 	connection = (struct verbs_connection){
-		.cq = &send_cq,
+		.cq = &line_cq,
 		.qp = &line_qp,
 		.slot = slot,
 		.out.inlined = VERBS_WRITE_MAX,
@@ -593,7 +602,6 @@ static void unknown_peers(void **state)
 		assert_true(w->wanted && w->want.qpn == 100);
 		assert_int_equal(w->base.errors, i + 1);
 	}
-	assert_int_equal(fake.writes + fake.datagrams, 0);
 }
 
 /* Only a whole handshake is one. */
@@ -632,11 +640,120 @@ static void broken(void **state)
 	close(w->wake_fd);
 }
 
+static struct verbs_handshake told(void)
+{
+	struct verbs_handshake h;
+
+	assert_int_equal(fake.length, sizeof(h));
+	fake.length = 0;
+	memcpy(&h, fake.datagram, sizeof(h));
+	return h;
+}
+
+static void hears(const struct verbs_handshake *h, enum verbs_connection_state then)
+{
+	verbs_connection_heard(w, &peer, h);
+	assert_int_equal(connection.state, then);
+}
+
+static void handshakes(void **state)
+{
+	struct verbs_handshake h = {
+		.type = VERBS_HANDSHAKE,
+		.id = w->self.id,
+		.end = { .qpn = 3, .psn = 4, .size = VERBS_WRITE_MAX, .slot = 4096 },
+	}, mine;
+	uint64_t at = 0, pause = HANDSHAKE_MIN_NS;
+
+	connection.mine = (struct verbs_end){ .qpn = 1, .psn = 2 };
+	connection.state = VERBS_CONNECTION_IDLE;
+	connection.handshake_at = 0;
+	/* Until the peer answers, less and less often. */
+	for (uint32_t i = 0; i < 16; i++, pause *= pause < HANDSHAKE_MAX_NS ? 2 : 1) {
+		pause = pause < HANDSHAKE_MAX_NS ? pause : HANDSHAKE_MAX_NS;
+		verbs_connection_look(w, at - (i > 0));
+		assert_int_equal(fake.length > 0, i == 0);
+		verbs_connection_look(w, at);
+		mine = told();
+		assert_true(mine.wants && mine.end.qpn == 1 && !mine.known_qpn);
+		at += pause;
+	}
+	h.id++; /* of the NIC that was here before */
+	hears(&h, VERBS_CONNECTION_IDLE);
+	h.id--;
+	h.end.qpn = 0;
+	hears(&h, VERBS_CONNECTION_IDLE);
+	h.end.qpn = 3;
+	hears(&h, VERBS_CONNECTION_MAKING);
+	assert_false(connection.reset);
+	h.end.psn++; /* the control thread reads it now */
+	hears(&h, VERBS_CONNECTION_MAKING);
+	assert_int_equal(connection.its.psn, 4);
+	h.end.psn--;
+	connection.state = VERBS_CONNECTION_OPEN;
+	verbs_connection_look(w, at);
+	mine = told();
+	assert_true(mine.wants && mine.known_qpn == 3 && mine.known_psn == 4);
+	/* It is ready when the peer knows this end. */
+	h.known_qpn = 1;
+	h.known_psn = 1;
+	hears(&h, VERBS_CONNECTION_OPEN);
+	h.known_psn = 2;
+	h.wants = true;
+	hears(&h, VERBS_CONNECTION_READY);
+	assert_false(told().wants);
+	h.wants = false;
+	hears(&h, VERBS_CONNECTION_READY);
+	verbs_connection_look(w, 2 * at);
+	assert_int_equal(fake.length, 0);
+	h.end.psn++; /* the peer has made its end again */
+	hears(&h, VERBS_CONNECTION_MAKING);
+	assert_true(connection.reset && connection.its.psn == 5);
+}
+
+/* Only an unreliable connection loses a write: later ones show it. */
+static void lost_writes(void **state)
+{
+	const struct nbfw_token t = token_of(NBAR_DOUBLE, 1, 8);
+
+	fake.holds = true;
+	send_token(&t);
+	send_token(&t);
+	fake.holds = false;
+	send_token(&t);
+	for (uint32_t i = 0; i < 2; i++) {
+		verbs_connection_look(w, 1);
+		assert_int_equal(verbs_connection_poll(w, NULL, 1, 64), i);
+		assert_int_equal(w->base.errors, 2 * i);
+		w->self.mode = VERBS_WRITE_UC;
+	}
+	came(&t, 1);
+}
+
+/* A full queue of writes has room again when the device reports some. */
+static void writes_end(void **state)
+{
+	const struct nbfw_token t = token_of(NBAR_DOUBLE, 1, 8);
+
+	fake.holds = true;
+	for (uint32_t i = 0; i < 3; i++, fake.ended = 1) {
+		while (fake.length == 0) /* until one goes as a datagram */
+			send_token(&t);
+		fake.length = 0;
+		assert_int_equal(fake.writes, VERBS_WRITES + i * VERBS_WRITES_SIGNALLED);
+	}
+	fake.status = IBV_WC_RETRY_EXC_ERR;
+	verbs_connection_look(w, 1);
+	assert_int_equal(connection.state, VERBS_CONNECTION_MAKING);
+	assert_int_equal(connection.error, IBV_WC_RETRY_EXC_ERR);
+}
+
 #define TEST(name) UNIT_IN(name, setup, teardown)
 UNIT_MAIN(NULL, NULL, TEST(datagrams), TEST(writes), TEST(no_value), TEST(bytes_in_any_order),
 	  TEST(each_bit_counts), TEST(signs_of_old_elements), TEST(hostile_slots),
 	  TEST(written_twice), TEST(loopback), TEST(other_slots), TEST(senders), TEST(ways),
-	  TEST(unknown_peers), TEST(handshake_lengths), TEST(broken))
+	  TEST(unknown_peers), TEST(handshake_lengths), TEST(broken), TEST(handshakes),
+	  TEST(lost_writes), TEST(writes_end))
 #else
 int main(void)
 {
