@@ -167,14 +167,14 @@ static int take_lock(const char *path, int dir)
 {
 	char list[LIST_MAX + 1] = "", pid[16];
 	int lock = open_lock(path, dir);
-	ssize_t n;
+	int n;
 
 	if (lock < 0)
 		return lock;
-	n = pread(lock, list, LIST_MAX, 0);
+	(void)!pread(lock, list, LIST_MAX, 0);
 	if (flock(lock, LOCK_EX | LOCK_NB) < 0) {
 		log_error("another daemon of nbar, process %d, runs on %s; stop it, or " OTHER_DIR,
-			  n > 0 ? atoi(list) : 0, path);
+			  atoi(list), path);
 		close(lock);
 		return -EBUSY;
 	}
