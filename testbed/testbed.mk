@@ -73,7 +73,7 @@ $(BUILD)/test_rundir: ALL_LDFLAGS += $(call wrap,geteuid fstat fchmod ftruncate 
 $(BUILD)/test_control_user: ALL_LDFLAGS += $(call wrap,getrlimit nanosleep accept4)
 $(BUILD)/test_control $(BUILD)/test_control_client $(BUILD)/test_control_remote: ALL_LDFLAGS += $(call wrap,accept4 memfd_create calloc malloc free clock_gettime nanosleep getrlimit getsockopt sendmsg epoll_create1 epoll_ctl epoll_wait eventfd socket listen chmod pthread_create pthread_setname_np pthread_join pthread_cond_clockwait pthread_cond_signal pthread_mutex_lock pthread_mutex_unlock pthread_attr_init pthread_attr_destroy)
 $(BUILD)/test_control_client: ALL_LDFLAGS += $(call wrap,getrandom)
-$(BUILD)/test_control_remote: ALL_LDFLAGS += $(call wrap,dlopen dlsym dlerror getpeername)
+$(BUILD)/test_control_remote: ALL_LDFLAGS += $(call wrap,dlopen dlsym dlerror getpeername setsockopt)
 $(BUILD)/test_wakes: ALL_LDFLAGS += $(call wrap,calloc free socketpair syscall)
 $(BUILD)/test_nicd: ALL_LDFLAGS += $(call wrap,clock_gettime sched_yield ppoll calloc free memfd_create ftruncate fcntl mmap munmap eventfd nbnic_device_pass nbnic_device_next nbnic_device_ask_kicks nbnic_device_stop trace_ring_note)
 

@@ -81,7 +81,8 @@ serve() {
 	wait "$last_pid" || return 1
 	# The manager ends after its fourth message, which may be another sign of life.
 	wait "$of_manager"
-	cat "$work/states"
+	cat "$work/states" "$work/service.err"
+	[ ! -s "$work/service.err" ] || return 1
 	sed -n 2p "$work/states" | grep -q '^READY=1$' && [ "$(grep -c WATCHDOG=1 "$work/states")" -ge 2 ]
 }
 

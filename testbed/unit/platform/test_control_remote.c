@@ -10,6 +10,7 @@
 
 #include <arpa/inet.h>
 #include <dlfcn.h>
+#include <netinet/tcp.h>
 
 #include "nbar_rdma.h"
 #include "remote.h"
@@ -34,6 +35,7 @@ static struct {
 	int push; /* what push returns */
 	void *arg;
 	struct nbar_rdma_end its;
+	int tcp[TCP_USER_TIMEOUT + 1], alive, room; /* options of the last host's socket */
 } fake;
 
 /* --- the library ----------------------------------------------------------------------------- */
@@ -149,6 +151,19 @@ int __wrap_getpeername(int fd, struct sockaddr *name, socklen_t *size)
 	assert_true(*size >= sizeof(fake.peer));
 	memcpy(name, &fake.peer, sizeof(fake.peer));
 	return fake.peer.any.sa_family == AF_UNSPEC ? -1 : 0;
+}
+
+/* The sockets are none of TCP. */
+int __wrap_setsockopt(int fd, int level, int option, const void *value, socklen_t size)
+{
+	int *to = level == IPPROTO_TCP && option <= TCP_USER_TIMEOUT ? &fake.tcp[option]
+		  : option == SO_SNDBUF                              ? &fake.room
+		  : option == SO_KEEPALIVE                           ? &fake.alive
+								     : NULL;
+
+	if (to)
+		memcpy(to, value, sizeof(*to));
+	return 0;
 }
 
 /* No hash, but enough to tell keys, sides and nonces apart. */
@@ -430,6 +445,20 @@ static void a_remote_host_has_no_process_id(void **state)
 	says("in use by a remote host, or");
 	close(fd);
 	close(local);
+}
+
+/* A host that falls silent counts as dead after 8 s: TCP asks it each second. A reply is sent at
+ * once and whole. */
+static void silence(void **state)
+{
+	close(comes());
+	assert_int_equal(fake.alive, 1);
+	assert_int_equal(fake.tcp[TCP_KEEPIDLE], 1);
+	assert_int_equal(fake.tcp[TCP_KEEPINTVL], 1);
+	assert_int_equal(fake.tcp[TCP_KEEPCNT], 8);
+	assert_int_equal(fake.tcp[TCP_USER_TIMEOUT], 8000);
+	assert_int_equal(fake.tcp[TCP_NODELAY], 1);
+	assert_true(fake.room >= (int)NBAR_MESSAGE_MAX);
 }
 
 /* --- hosts that do not ----------------------------------------------------------------------- */
@@ -815,9 +844,9 @@ static void calls_that_fail(void **state)
 #define KEYED(name) UNIT_IN(name, begin_keyed, end_daemon)
 
 UNIT_MAIN(NULL, NULL, DAEMON(a_port_with_a_copy), DAEMON(a_connection_that_breaks), KEYED(proofs),
-	  DAEMON(what_a_remote_host_cannot_do), DAEMON(processes_of_a_remote_host_share_a_port),
-	  DAEMON(a_remote_host_has_no_process_id), KEYED(one_try), KEYED(versions),
-	  DAEMON(parts_of_messages), DAEMON(lengths), DAEMON(counts),
-	  DAEMON(ports_join_once_and_from_their_machine), KEYED(silent_hosts),
+	  DAEMON(silence), DAEMON(what_a_remote_host_cannot_do),
+	  DAEMON(processes_of_a_remote_host_share_a_port), DAEMON(a_remote_host_has_no_process_id),
+	  KEYED(one_try), KEYED(versions), DAEMON(parts_of_messages), DAEMON(lengths),
+	  DAEMON(counts), DAEMON(ports_join_once_and_from_their_machine), KEYED(silent_hosts),
 	  KEYED(no_descriptors), KEYED(a_nic_with_many_clients),
 	  cmocka_unit_test_setup(daemons_that_cannot_attach, begin), KEYED(calls_that_fail))
