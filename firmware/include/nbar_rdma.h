@@ -32,6 +32,9 @@ struct nbar_rdma_link; /* a page with two copies */
  * for a push. n 0: wait until all pushes have arrived. */
 struct nbar_rdma_ask {
 	uint32_t at, n, cell;
+	/* Not 0: push `word` to `at`, whatever the page has there by then: the post of a later
+	 * barrier, whose value comes behind this ask. */
+	uint32_t has_word, word;
 };
 
 /* Each function that returns an int returns 0 or more, or a negative errno. Those with a text put

@@ -63,6 +63,9 @@ struct nblib_link {
 	const struct nbar_rdma_ops *rdma;
 	/* Of a remote NIC, else -1: the memory of the page, and the ends of the pipe of asks. */
 	int page_fd, asks[2];
+	uint64_t inode;     /* of the memory */
+	uint32_t opener;    /* the process that has the connection, if it is another one */
+	bool shared;        /* others may be attached */
 	uint32_t socket_id; /* other processes find the NIC by it; 0: none, or a daemon's NIC */
 	char nic[NBAR_NAME_MAX];
 	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
@@ -141,8 +144,8 @@ void nblib_remote_close(struct nblib_link *l);
 /* Makes the host's copy of the page of a new port. */
 int nblib_remote_page(struct nbar_port *port);
 
-/* Opens the pipe of asks of the process that has made the port of a share. Returns a descriptor of
- * the memory of its page, for the caller to close. */
+/* Attaches to the port of a share: opens the pipe of asks for the link, and returns a descriptor of
+ * the memory of the page, for the caller to close. */
 int nblib_remote_share(struct nblib_link *l, const struct nbar_share *share);
 
 /* As nblib_start. */

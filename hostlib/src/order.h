@@ -42,8 +42,8 @@ static inline bool order_kick_take(uint32_t *kick)
 	       __atomic_exchange_n(kick, 0, __ATOMIC_RELAXED) != 0;
 }
 
-/* A process with a remote NIC pushes for other processes now. Acquire: what it has pushed is past
- * when take_asks in wire/rdma/host.c has cleared the word. */
+/* A process with a remote NIC pushes for other processes now. Acquire: take_asks in
+ * wire/rdma/host.c has pushed before it clears the word. */
 static inline bool order_asked(const uint32_t *asked)
 {
 	return __atomic_load_n(asked, __ATOMIC_ACQUIRE);

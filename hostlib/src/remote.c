@@ -22,6 +22,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -109,12 +110,14 @@ void nblib_remote_close(struct nblib_link *l)
 static int remote_make(struct nblib_link *l)
 {
 	const off_t size = sizeof(struct nbar_page);
+	struct stat st;
 
 	l->page_fd = memfd_create("nbar-page", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (l->page_fd < 0 || ftruncate(l->page_fd, size) < 0 ||
 	    fcntl(l->page_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0 ||
-	    pipe2(l->asks, O_CLOEXEC | O_NONBLOCK) < 0)
+	    fstat(l->page_fd, &st) < 0 || pipe2(l->asks, O_CLOEXEC | O_NONBLOCK) < 0)
 		return -errno;
+	l->inode = st.st_ino;
 	return 0;
 }
 
@@ -172,18 +175,25 @@ static int open_its(const struct nbar_share *share, uint32_t fd, int flags)
 
 int nblib_remote_share(struct nblib_link *l, const struct nbar_share *share)
 {
+	struct stat st;
 	int fd = -1;
 
+	l->opener = share->pid;
 	/* Both ends in one descriptor: to write to it never raises SIGPIPE. */
 	l->asks[1] = open_its(share, share->asks, O_NONBLOCK);
 	if (l->asks[1] >= 0)
 		fd = open_its(share, share->page, 0);
 	if (fd < 0)
 		return nblib_fail(-errno,
-				  "NIC %s: cannot map the page of process %u, which has made port "
-				  "%u: %s",
+				  "NIC %s: cannot map the page of process %u, which opened port "
+				  "%u: %s: it must run in this PID namespace, and be dumpable",
 				  l->nic, share->pid, share->port, strerror(errno));
-	return fd;
+	if (fstat(fd, &st) == 0 && st.st_ino == share->inode)
+		return fd;
+	close(fd);
+	return nblib_fail(-ENOENT,
+			  "NIC %s: process %u of this PID namespace has not opened port %u", l->nic,
+			  share->pid, share->port);
 }
 
 /* Waits a little for the device, or for the NIC. False: the link is lost. A dead NIC ends the
@@ -199,17 +209,32 @@ static bool wait_now(struct nblib_link *l, uint32_t *n)
 	return true;
 }
 
-/* Asks the process that has made the port. n 0: to wait until its pushes have arrived. */
-static int remote_ask(const struct nbar_port *port, const void *at, size_t n, uint32_t cell)
+/* Asks the process that has the connection. -EAGAIN: its pipe is full. */
+static int remote_ask(const struct nbar_port *port, const struct nbar_rdma_ask *ask)
 {
-	const struct nbar_rdma_ask ask = {
-		.at = (uint32_t)((const uint8_t *)at - (const uint8_t *)port->page),
-		.n = (uint32_t)n,
-		.cell = cell,
-	};
+	/* A pipe takes an ask whole, or not. It has no other error: this process can read it. */
+	return write(port->link.asks[1], ask, sizeof(*ask)) < 0 ? -EAGAIN : 0;
+}
 
-	/* A pipe takes an ask whole, or is full. */
-	return write(port->link.asks[1], &ask, sizeof(ask)) < 0 ? -EAGAIN : 0;
+static uint32_t place_of(const struct nbar_port *port, const void *at)
+{
+	return (uint32_t)((const uint8_t *)at - (const uint8_t *)port->page);
+}
+
+/* As wait_now. A process that is stopped takes no asks: after 10 s at least, its port is lost. */
+static bool wait_for_asks(struct nblib_link *l, uint32_t *n)
+{
+	if (*n == AWAITS_MAX)
+		shutdown(l->sock, SHUT_RDWR);
+	return wait_now(l, n);
+}
+
+static void ask_now(struct nbar_port *port, const struct nbar_rdma_ask *ask)
+{
+	uint32_t nwait = 0;
+
+	while (remote_ask(port, ask) < 0 && wait_for_asks(&port->link, &nwait))
+		;
 }
 
 /* While the queue is full, waits until the device has sent some. */
@@ -219,50 +244,76 @@ static void push_now(struct nbar_port *port, const void *at, size_t n, uint32_t 
 	uint32_t nwait = 0;
 	int rc;
 
+	if (!l->page) {
+		ask_now(port, &(struct nbar_rdma_ask){
+				      .at = place_of(port, at), .n = (uint32_t)n, .cell = cell });
+		return;
+	}
 	do
-		rc = l->page ? l->rdma->push(l->page, at, n, cell) : remote_ask(port, at, n, cell);
+		rc = l->rdma->push(l->page, at, n, cell);
 	while (rc == -EAGAIN && wait_now(l, &nwait));
 	if (rc < 0)
 		shutdown(l->sock, SHUT_RDWR);
 }
 
-void nblib_remote_rang(const struct nbar_group *g, uint32_t posted, bool sleeps)
-{
-	struct nbar_port *port = g->port;
-	struct nblib_link *l = &port->link;
-	bool kick = !sleeps && order_kick_take(&port->page->kick);
-
-	if (order_down_read(&l->down) != NBLIB_UP)
-		return;
-	if (g->values && !sleeps) {
-		const struct nbar_value *v = nblib_value_place(g, posted);
-
-		/* Else the barrier carries none. */
-		if (v->epoch == posted && !(v->op & NBAR_VALUE_RESULT))
-			push_now(port, v, offsetof(struct nbar_value, of) + nblib_value_length(v),
-				 NBAR_RDMA_NO_CELL);
-	}
-	/* A sleeper does not push the post of another thread, whose value may not be there yet. */
-	if (sleeps)
-		push_now(port, &g->doorbell->wake_seq, sizeof(uint32_t), NBAR_RDMA_NO_CELL);
-	else
-		push_now(port, g->doorbell, sizeof(*g->doorbell),
-			 kick ? g->cell : NBAR_RDMA_NO_CELL);
-}
-
-void nblib_remote_push(struct nbar_port *port, const void *at, size_t n)
-{
-	if (order_down_read(&port->link.down) == NBLIB_UP)
-		push_now(port, at, n, NBAR_RDMA_NO_CELL);
-}
-
-/* True if an ask of this process may still be under way. The pipe is read first. */
+/* True if asks may still be under way: all of this process, and all that were in the pipe. The pipe
+ * is read first. */
 static bool asks_are_left(const struct nbar_port *port)
 {
 	int n = 0;
 
 	return ioctl(port->link.asks[1], FIONREAD, &n) == 0 &&
 	       (n > 0 || order_asked(&port->page->asked));
+}
+
+/* A post of a group with values: no later post may reach the NIC before its value, and none before
+ * the asks of earlier ones. A process that has asked for an earlier post did so before it arrived
+ * at this barrier. */
+static void post_with_value(const struct nbar_group *g, uint32_t posted, uint32_t to)
+{
+	struct nbar_port *port = g->port;
+	const struct nbar_value *v = nblib_value_place(g, posted);
+	/* Else the barrier carries none. */
+	const bool has_value = v->epoch == posted && !(v->op & NBAR_VALUE_RESULT);
+	const size_t n = offsetof(struct nbar_value, of) + nblib_value_length(v);
+
+	if (port->link.page && !(port->link.shared && asks_are_left(port))) {
+		if (has_value)
+			push_now(port, v, n, NBAR_RDMA_NO_CELL);
+		push_now(port, g->doorbell, sizeof(*g->doorbell), to);
+		return;
+	}
+	if (has_value)
+		ask_now(port, &(struct nbar_rdma_ask){ .at = place_of(port, v),
+						       .n = (uint32_t)n,
+						       .cell = NBAR_RDMA_NO_CELL });
+	ask_now(port, &(struct nbar_rdma_ask){ .at = place_of(port, &g->doorbell->posted),
+					       .cell = to,
+					       .has_word = 1,
+					       .word = posted });
+}
+
+void nblib_remote_rang(const struct nbar_group *g, uint32_t posted, bool sleeps)
+{
+	struct nbar_port *port = g->port;
+	bool kick = !sleeps && order_kick_take(&port->page->kick);
+	const uint32_t to = kick ? g->cell : NBAR_RDMA_NO_CELL;
+
+	if (order_down_read(&port->link.down) != NBLIB_UP)
+		return;
+	/* A sleeper does not push the post of another thread, whose value may not be there yet. */
+	if (sleeps)
+		push_now(port, &g->doorbell->wake_seq, sizeof(uint32_t), NBAR_RDMA_NO_CELL);
+	else if (g->values)
+		post_with_value(g, posted, to);
+	else
+		push_now(port, g->doorbell, sizeof(*g->doorbell), to);
+}
+
+void nblib_remote_push(struct nbar_port *port, const void *at, size_t n)
+{
+	if (order_down_read(&port->link.down) == NBLIB_UP)
+		push_now(port, at, n, NBAR_RDMA_NO_CELL);
 }
 
 void nblib_remote_settle(struct nbar_port *port)
@@ -273,8 +324,9 @@ void nblib_remote_settle(struct nbar_port *port)
 
 	if (!l->page)
 		push_now(port, port->page, 0, NBAR_RDMA_NO_CELL);
-	while ((l->page ? l->rdma->arrived(l->page, &mark) == 0 : asks_are_left(port)) &&
-	       wait_now(l, &nwait))
+	while ((!l->page || l->shared) && asks_are_left(port) && wait_for_asks(l, &nwait))
+		;
+	while (l->page && l->rdma->arrived(l->page, &mark) == 0 && wait_now(l, &nwait))
 		;
 }
 

@@ -31,7 +31,7 @@ both() {
 	local k p=() rc=0 members=${each:-1}
 	run=$((run + 1))
 	for k in 0 2; do
-		at $k "$oracle" -m "$NBAR_SHARED" -k $run -n $((2 * members)) -r $((k / 2 * members)) "$@" \
+		timeout 150 "$NBAR_AGENT" $k "$oracle" -m "$NBAR_SHARED" -k $run -n $((2 * members)) -r $((k / 2 * members)) "$@" \
 			$(for ((i = 0; i < members; i++)); do nic $k; done) >"$work/said.$k" 2>&1 &
 		p+=($!)
 	done
@@ -90,7 +90,7 @@ dies() {
 	before=$(count_of "$(nic 0)" barriers_completed)
 	(soon under_way "$before" && at $k bash -c "$command") &
 	p=$!
-	! both -i 100000000 >"$work/out" 2>&1 || return
+	! both -i 100000000 >"$work/out" 2>&1 || { kill $p; return 1; }
 	cat "$work/out"
 	wait $p || return
 	for text; do
@@ -110,7 +110,7 @@ host_goes() {
 	at 2 "$oracle" -m "$NBAR_SHARED" -k $run -n 2 -r 1 -i 100000000 $(nic 2) >/dev/null 2>&1 &
 	p=$!
 	(soon under_way "$before" && at 2 bash -c '(sleep 1; echo b >/proc/sysrq-trigger) </dev/null >/dev/null 2>&1 &') &
-	! "$oracle" -m "$NBAR_SHARED" -k $run -n 2 -r 0 -i 100000000 $(nic 0) >"$work/out" 2>&1 || rc=1
+	! timeout 150 "$oracle" -m "$NBAR_SHARED" -k $run -n 2 -r 0 -i 100000000 $(nic 0) >"$work/out" 2>&1 || rc=1
 	kill $p
 	cat "$work/out"
 	grep -q 'process of rank 1\|NIC of rank 1' "$work/out" && return $rc

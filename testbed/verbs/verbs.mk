@@ -36,7 +36,7 @@ RDMA_TESTS := $(filter $(BUILD)/test_wire_rdma%,$(UNIT_BIN))
 $(filter %_hello,$(RDMA_TESTS)): $(if $(VERBS),$(filter %/hello.o %/device.o %/list.o %/auth_prove.o,$(RDMA_OBJ)))
 $(foreach f,device host link,$(eval $(filter %_$f,$(RDMA_TESTS)): $(if $(VERBS),$(filter %/rdma/$f.o,$(RDMA_OBJ)))))
 $(filter %_hello,$(RDMA_TESTS)): ALL_LDFLAGS += $(call wrap,wire_auth_load clock_gettime poll connect getsockopt getsockname send recv)
-$(filter %_host,$(RDMA_TESTS)): ALL_LDFLAGS += $(call wrap,calloc eventfd poll pthread_create recv send socketpair)
+$(filter %_host,$(RDMA_TESTS)): ALL_LDFLAGS += $(call wrap,calloc eventfd poll pthread_create read recv send socketpair)
 $(RDMA_TESTS): ALL_LDFLAGS += -Wl,--no-as-needed $(if $(VERBS),$(VERBS_LIBS))
 
 check-verbs: deps ## the wire verbs, on soft RDMA devices of guests in QEMU: takes minutes

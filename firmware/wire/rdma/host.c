@@ -130,20 +130,31 @@ static void host_on_heard(void *arg, uint32_t cell, void *more)
 /* Another process of the host wrote it, of the same user. */
 static bool is_good(const struct nbar_rdma_ask *a)
 {
-	return a->at <= sizeof(struct nbar_page) && a->n <= sizeof(struct nbar_page) - a->at &&
+	const uint32_t n = a->has_word ? sizeof(a->word) : a->n;
+
+	return a->at <= sizeof(struct nbar_page) && n <= sizeof(struct nbar_page) - a->at &&
 	       (a->cell == NBAR_RDMA_NO_CELL || a->cell < NBAR_GROUPS_MAX);
 }
 
-/* False: to be tried again later. If the link is lost, the thread hears of it elsewhere. */
+/* False: to be tried again later. */
 static bool do_ask(struct rdma_host *h)
 {
 	const struct nbar_rdma_ask *a = &h->ask;
+	int rc;
 
 	if (!is_good(a))
 		return true;
-	if (a->n == 0)
-		return rdma_arrived(h->link, &h->mark) != 0;
-	return rdma_push(h->link, (uint8_t *)h->page + a->at, a->n, a->cell) != -EAGAIN;
+	if (a->has_word)
+		rc = rdma_push_word(h->link, a->at, a->word, a->cell);
+	else if (a->n > 0)
+		rc = rdma_push(h->link, (uint8_t *)h->page + a->at, a->n, a->cell);
+	else
+		rc = rdma_arrived(h->link, &h->mark);
+	if (rc == 0 && !a->has_word && a->n == 0)
+		rc = -EAGAIN;
+	/* Nobody else hears of a push that failed. */
+	h->lost |= rc < 0 && rc != -EAGAIN;
+	return rc != -EAGAIN;
 }
 
 /* page->asked is 1 before an ask leaves the pipe, and until it is done: so a process that finds the

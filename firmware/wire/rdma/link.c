@@ -181,17 +181,21 @@ static int post_write(struct nbar_rdma_link *l, struct ibv_send_wr *wr, bool rep
 	return 0;
 }
 
-/* RDMA devices write 8 aligned bytes as a whole, which InfiniBand does not promise: a completion
+/* Pushes n bytes of `from`, which is in the page or inline, to `at` in the page.
+ *
+ * RDMA devices write 8 aligned bytes as a whole, which InfiniBand does not promise: a completion
  * word is such a piece, so its reader sees epoch and status of one barrier. */
-int rdma_push(struct nbar_rdma_link *l, const void *at, size_t n, uint32_t cell)
+static int push_to(struct nbar_rdma_link *l, const void *from, size_t n, size_t at, uint32_t cell)
 {
-	struct ibv_sge sge = { .addr = (uintptr_t)at, .length = (uint32_t)n, .lkey = l->mr->lkey };
+	struct ibv_sge sge = { .addr = (uintptr_t)from,
+			       .length = (uint32_t)n,
+			       .lkey = l->mr->lkey };
 	struct ibv_send_wr wr = {
 		.sg_list = &sge,
 		.num_sge = 1,
 		.opcode = IBV_WR_RDMA_WRITE,
 		.send_flags = n <= RDMA_INLINE ? IBV_SEND_INLINE : 0,
-		.wr.rdma.remote_addr = l->its.page + (uint64_t)((const uint8_t *)at - l->page),
+		.wr.rdma.remote_addr = l->its.page + at,
 		.wr.rdma.rkey = l->its.rkey,
 	};
 	int rc;
@@ -204,6 +208,16 @@ int rdma_push(struct nbar_rdma_link *l, const void *at, size_t n, uint32_t cell)
 	rc = post_write(l, &wr, false);
 	pthread_mutex_unlock(&l->lock);
 	return rc;
+}
+
+int rdma_push(struct nbar_rdma_link *l, const void *at, size_t n, uint32_t cell)
+{
+	return push_to(l, at, n, (size_t)((const uint8_t *)at - l->page), cell);
+}
+
+int rdma_push_word(struct nbar_rdma_link *l, size_t at, uint32_t word, uint32_t cell)
+{
+	return push_to(l, &word, sizeof(word), at, cell);
 }
 
 int rdma_arrived(struct nbar_rdma_link *l, uint64_t *mark)

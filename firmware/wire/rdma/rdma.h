@@ -61,6 +61,8 @@ int rdma_join(struct nbar_rdma *d, struct nbar_page *page, void *arg, struct nba
 int rdma_start(struct nbar_rdma_link *l, const struct nbar_rdma_end *its);
 void rdma_leave(struct nbar_rdma_link *l);
 int rdma_push(struct nbar_rdma_link *l, const void *at, size_t n, uint32_t cell);
+/* As rdma_push, with a word in place of that of the page. */
+int rdma_push_word(struct nbar_rdma_link *l, size_t at, uint32_t word, uint32_t cell);
 int rdma_arrived(struct nbar_rdma_link *l, uint64_t *mark);
 /* Calls heard for each push with a cell that has come, and with NBAR_RDMA_NO_CELL for a link that
  * is broken. */

@@ -8,17 +8,21 @@
 #include "route.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct ibv_device **list;
+static struct ibv_device **list; /* with a device */
 
 struct ibv_device **verbs_devices(void)
 {
+	static struct ibv_device *none[1];
+	struct ibv_device **now;
+
 	pthread_mutex_lock(&lock);
-	if (list && !list[0]) {
-		ibv_free_device_list(list);
-		list = NULL;
+	now = list ? list : ibv_get_device_list(NULL);
+	if (now && now[0]) {
+		list = now;
+	} else if (now) {
+		ibv_free_device_list(now);
+		now = none;
 	}
-	if (!list)
-		list = ibv_get_device_list(NULL);
 	pthread_mutex_unlock(&lock);
-	return list;
+	return now;
 }

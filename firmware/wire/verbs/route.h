@@ -10,9 +10,9 @@
 #include <stdbool.h>
 
 /* Returns all devices, and NULL behind them; or NULL and errno. Any thread; nobody frees the list.
- * It is read once a process, because libibverbs keeps the code of a provider that the program has
- * unloaded since (Open MPI loads and unloads libfabric, with libefa), and calls it for each new
- * list. So call it early, too. */
+ * Once there is a device, the list is not read again, and later devices are not in it: libibverbs
+ * looks into each provider for a new list, and crashes if the program has unloaded one since (Open
+ * MPI loads and unloads libfabric, with libefa). So call it as soon as libibverbs is loaded. */
 struct ibv_device **verbs_devices(void);
 
 struct verbs_route {

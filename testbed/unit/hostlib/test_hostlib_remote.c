@@ -37,6 +37,7 @@ static struct {
 	bool gone_after;          /* 300 waits: the connection ends */
 	int asks;                 /* after so many waits, the thread takes all asks, and is busy */
 	uint32_t asked_until;     /* for so many waits */
+	bool asks_late;           /* it takes them while the library asks for their number */
 	struct nbar_rdma_ask ask; /* the last one */
 	size_t at, n;             /* of the last push */
 	const void *futex;
@@ -150,6 +151,17 @@ static uint32_t take_asks(void)
 	while (read(remote->link.asks[0], &fake.ask, sizeof(fake.ask)) == sizeof(fake.ask))
 		n++;
 	return n;
+}
+
+int __real_ioctl(int fd, unsigned long request, void *out);
+int __wrap_ioctl(int fd, unsigned long request, void *out)
+{
+	if (fake.asks_late) {
+		assert_int_equal(request, FIONREAD);
+		take_asks();
+		host->asked = fake.waits < fake.asked_until;
+	}
+	return __real_ioctl(fd, request, out);
 }
 
 static void waited(void)
@@ -596,6 +608,22 @@ static void is_asked(size_t at, size_t n, uint32_t cell)
 	assert_int_equal(ask.cell, cell);
 }
 
+static void post_is_asked(uint32_t posted, uint32_t cell)
+{
+	struct nbar_rdma_ask ask;
+
+	assert_int_equal(read(remote->link.asks[0], &ask, sizeof(ask)), sizeof(ask));
+	assert_int_equal(ask.at, (char *)&g->doorbell->posted - (char *)host);
+	assert_true(ask.has_word && ask.word == posted);
+	assert_int_equal(ask.cell, cell);
+}
+
+static void value_is_asked(uint32_t posted)
+{
+	is_asked((size_t)((char *)&host->value[0][posted % NBAR_VALUES_AHEAD] - (char *)host),
+		 offsetof(struct nbar_value, of) + 8, NBAR_RDMA_NO_CELL);
+}
+
 static void fold(struct nbar_value *to, const struct nbar_value *from)
 {
 	to->of.f64[0] += from->of.f64[0];
@@ -625,7 +653,7 @@ static void an_attached_process_asks(void **state)
 	assert_int_equal(fake.pushes, 0);
 	assert_int_equal(nbar_process_team_post(&team, h, 1, &ticket), 0);
 	assert_int_equal(fake.pushes, 0);
-	is_asked(doorbell, sizeof(*g->doorbell), NBAR_RDMA_NO_CELL);
+	post_is_asked(1, NBAR_RDMA_NO_CELL);
 	host->completion[CELL].word = 1;
 	assert_int_equal(nbar_test(h, ticket), 1);
 	/* The NIC sleeps. A value comes before its post. */
@@ -635,12 +663,29 @@ static void an_attached_process_asks(void **state)
 	assert_int_equal(nbar_process_team_post_value(&team, g, 0, v, fold, NULL), 0);
 	assert_int_equal(nbar_process_team_post_value(&team, h, 1, v, fold, &ticket), 0);
 	assert_true(host->value[0][2].value.of.f64[0] == 5);
-	is_asked((size_t)((char *)&host->value[0][2] - (char *)host),
-		 offsetof(struct nbar_value, of) + 8, NBAR_RDMA_NO_CELL);
-	is_asked(doorbell, sizeof(*g->doorbell), CELL);
+	/* The next post must not reach the NIC first, by the process that has the connection. */
+	assert_int_equal(nbar_process_team_post_value(&team, h, 1, v, fold, NULL), 0);
+	assert_int_equal(nbar_process_team_post_value(&team, g, 0, v, fold, NULL), 0);
+	assert_int_equal(fake.pushes, 0);
+	value_is_asked(2);
+	post_is_asked(2, CELL);
+	value_is_asked(3);
+	post_is_asked(3, NBAR_RDMA_NO_CELL);
 	assert_int_equal(take_asks(), 0);
-	host->completion[CELL].word = 2;
-	nblib_start(h, 2, true);
+	/* Nor while the thread has still to push. */
+	host->asked = 1;
+	assert_int_equal(nbar_process_team_post_value(&team, h, 1, v, fold, NULL), 0);
+	assert_int_equal(nbar_process_team_post_value(&team, g, 0, v, fold, NULL), 0);
+	assert_int_equal(fake.pushes, 0);
+	value_is_asked(4);
+	post_is_asked(4, NBAR_RDMA_NO_CELL);
+	host->asked = 0;
+	assert_int_equal(nbar_process_team_post_value(&team, h, 1, v, fold, NULL), 0);
+	assert_int_equal(nbar_process_team_post_value(&team, g, 0, v, fold, NULL), 0);
+	assert_int_equal(fake.pushes, 2);
+	assert_int_equal(copy.doorbell[CELL].posted, 5);
+	host->completion[CELL].word = 5;
+	nblib_start(h, 5, true);
 	is_asked(doorbell + offsetof(struct nbar_doorbell, wake_seq), sizeof(uint32_t),
 		 NBAR_RDMA_NO_CELL);
 	/* A pipe without room. */
@@ -651,23 +696,52 @@ static void an_attached_process_asks(void **state)
 	assert_int_equal(nbar_process_team_post(&team, g, 0, NULL), 0);
 	assert_int_equal(nbar_process_team_post(&team, h, 1, NULL), 0);
 	assert_int_equal(fake.waits, 2000);
-	is_asked(doorbell, sizeof(*g->doorbell), NBAR_RDMA_NO_CELL);
-	host->completion[CELL].word = 3;
+	post_is_asked(6, NBAR_RDMA_NO_CELL);
+	host->completion[CELL].word = 6;
 	/* It closes its group when all it has asked for has arrived. */
+	for (uint32_t late = 0; late < 2; late++) {
+		fake.waits = 0;
+		fake.asks = 10;
+		fake.asks_late = late;
+		fake.asked_until = 20;
+		replies(NBAR_OP_GROUP_CLOSE, 3 + 2 * late);
+		nbar_group_close(h);
+		assert_int_equal(fake.waits, 20);
+		assert_true(fake.ask.n == 0 && !fake.ask.has_word);
+		replies(NBAR_OP_GROUP_ATTACH, 4 + 2 * late);
+		assert_int_equal(nbar_group_attach(other, &share, &h), 0);
+	}
+	/* So does the other one, and those of a process that has ended must be done, too. */
+	fake.asks = 0;
 	fake.waits = 0;
-	fake.asks = 10;
-	fake.asked_until = 20;
-	replies(NBAR_OP_GROUP_CLOSE, 3);
-	nbar_group_close(h);
+	nblib_remote_settle(remote);
 	assert_int_equal(fake.waits, 20);
-	assert_true(fake.ask.n == 0 && fake.ask.cell == NBAR_RDMA_NO_CELL);
+	fake.asks_late = false;
 	/* The daemon ends its connection when the first process has ended. */
-	replies(NBAR_OP_GROUP_ATTACH, 4);
-	assert_int_equal(nbar_group_attach(other, &share, &h), 0);
 	close(its_end);
 	assert_true(nblib_link_look(&other->link));
-	nblib_start(h, 3, false);
+	nblib_start(h, 7, false);
 	assert_int_equal(take_asks(), 0);
+	nbar_close(other);
+}
+
+/* The process that has the connection is stopped: the others' port is lost. */
+static void nobody_takes_asks(void **state)
+{
+	struct nbar_share share;
+	struct nbar_group *h;
+	char text[64];
+
+	nbar_group_share(g, &share);
+	assert_int_equal(attach(&share), 0);
+	replies(NBAR_OP_GROUP_ATTACH, 2);
+	assert_int_equal(nbar_group_attach(other, &share, &h), 0);
+	nbar_group_close(h);
+	assert_in_range(fake.waits, 500000, 600000);
+	snprintf(text, sizeof(text), "process %d, which opened the port", (int)getpid());
+	says(nbar_group_attach(other, &share, &h), ENETDOWN, text);
+	take_asks();
+	close(its_end);
 	nbar_close(other);
 }
 
@@ -686,9 +760,9 @@ static void a_share_that_cannot_be_mapped(void **state)
 		else if (i == 2)
 			share.page = 1000;
 		else
-			share.page = good.asks;
-		says(attach(&share), i < 3 ? ENOENT : EPROTO,
-		     i < 3 ? "cannot map the page of process" : "its page has");
+			share.inode++;
+		says(attach(&share), ENOENT,
+		     i < 3 ? "cannot map the page of process" : "has not opened port");
 		close(its_end);
 		assert_int_equal(unit_descriptors(), n);
 	}
@@ -705,5 +779,5 @@ UNIT_MAIN(NULL, NULL, REMOTE(names), REMOTE(what_fails_at_open), REMOTE(no_page)
 	  REMOTE(a_group_opens_when_its_cell_has_begun), REMOTE(a_nic_that_pushes_nothing),
 	  REMOTE(the_nic_ends_before_the_cell_begins), UNIT_IN(signals, begin_group, end),
 	  GROUP(wakes), GROUP(a_nic_that_does_not_run), UNIT_IN(forked, begin_group, end),
-	  REMOTE(no_descriptors), GROUP(an_attached_process_asks),
+	  REMOTE(no_descriptors), GROUP(an_attached_process_asks), GROUP(nobody_takes_asks),
 	  GROUP(a_share_that_cannot_be_mapped))

@@ -39,7 +39,7 @@ static struct {
 	uint32_t starts, leaves;
 	struct nbar_rdma_link link;
 	int asks[2], did[2]; /* pipes: for other processes; of what was pushed for them */
-	bool listed;
+	bool listed, broken;
 	uint32_t busy, unsettled; /* so many pushes are not taken, or not arrived */
 } fake;
 
@@ -105,6 +105,14 @@ ssize_t __wrap_send(int fd, const void *at, size_t n, int flags)
 		errno = EAGAIN;
 	}
 	return sent;
+}
+
+ssize_t __real_read(int fd, void *at, size_t n);
+ssize_t __wrap_read(int fd, void *at, size_t n)
+{
+	if (fd == fake.asks[0] && !page.asked) /* a process that finds the pipe empty looks there */
+		abort();
+	return __real_read(fd, at, n);
 }
 
 ssize_t __wrap_recv(int fd, void *at, size_t n, int flags)
@@ -225,7 +233,7 @@ void rdma_leave(struct nbar_rdma_link *l)
 
 static void did(uint32_t at, uint32_t n, uint32_t cell)
 {
-	const struct nbar_rdma_ask ask = { at, n, cell };
+	const struct nbar_rdma_ask ask = { at, n, cell, 0, 0 };
 
 	if (write(fake.did[1], &ask, sizeof(ask)) != sizeof(ask))
 		abort();
@@ -235,6 +243,8 @@ int rdma_push(struct nbar_rdma_link *l, const void *at, size_t n, uint32_t cell)
 {
 	if (l != &fake.link || !page.asked)
 		abort();
+	if (fake.broken)
+		return -ENOTCONN;
 	if (fake.busy > 0) {
 		fake.busy--;
 		return -EAGAIN;
@@ -243,8 +253,18 @@ int rdma_push(struct nbar_rdma_link *l, const void *at, size_t n, uint32_t cell)
 	return 0;
 }
 
+int rdma_push_word(struct nbar_rdma_link *l, size_t at, uint32_t word, uint32_t cell)
+{
+	if (l != &fake.link || !page.asked)
+		abort();
+	did((uint32_t)at, word, cell);
+	return 0;
+}
+
 int rdma_arrived(struct nbar_rdma_link *l, uint64_t *mark)
 {
+	if (fake.broken)
+		return -ENOTCONN;
 	if (*mark != (fake.unsettled % 3 ? 5 : NBAR_RDMA_NO_MARK) || !page.asked)
 		abort();
 	*mark = --fake.unsettled % 3 ? 5 : NBAR_RDMA_NO_MARK;
@@ -511,7 +531,14 @@ static void threads_are_woken(void **state)
 
 static void asks(uint32_t at, uint32_t n, uint32_t cell)
 {
-	const struct nbar_rdma_ask ask = { at, n, cell };
+	const struct nbar_rdma_ask ask = { at, n, cell, 0, 0 };
+
+	assert_int_equal(write(fake.asks[1], &ask, sizeof(ask)), sizeof(ask));
+}
+
+static void asks_word(uint32_t at, uint32_t word)
+{
+	const struct nbar_rdma_ask ask = { .at = at, .cell = 5, .has_word = 1, .word = word };
 
 	assert_int_equal(write(fake.asks[1], &ask, sizeof(ask)), sizeof(ask));
 }
@@ -546,6 +573,10 @@ static void pushes_for_other_processes(void **state)
 	asks(0, 1, NBAR_GROUPS_MAX);
 	asks(last - 1, 1, NBAR_GROUPS_MAX - 1);
 	is_done(last - 1, 1, NBAR_GROUPS_MAX - 1);
+	/* A word of the ask's own. */
+	asks_word(last - 3, 77);
+	asks_word(last - 4, 78);
+	is_done(last - 4, 78, 5);
 	/* One that wants all pushes to have arrived: each has a mark of its own. */
 	fake.unsettled = 6;
 	asks(0, 0, NBAR_RDMA_NO_CELL);
@@ -559,6 +590,20 @@ static void pushes_for_other_processes(void **state)
 	/* Messages go on beside it. */
 	requests(64, 1);
 	closes();
+}
+
+/* Nobody but the thread hears of a push that fails. */
+static void an_ask_that_fails(void **state)
+{
+	for (uint32_t n = 0; n < 2; n++) {
+		fake.broken = true;
+		asks(0, n, NBAR_RDMA_NO_CELL);
+		assert_int_equal(connects(), 0);
+		assert_int_equal(joins(), 0);
+		has_ended(sock);
+		has_ended(fake.far);
+		closes();
+	}
 }
 
 /* The thread ends though an ask cannot be done. */
@@ -704,8 +749,9 @@ static void a_child_closes_what_it_has_got(void **state)
 
 UNIT_MAIN(NULL, NULL, TEST(messages_go_both_ways), TEST(a_full_pair), TEST(libnbar_ends),
 	  TEST(the_other_side_ends), TEST(threads_are_woken), TEST(pushes_for_other_processes),
-	  TEST(an_ask_is_left), TEST(the_end), TEST(the_gid_is_that_of_the_peer),
-	  TEST(calls_that_fail), TEST(the_descriptor_0), TEST(a_child_closes_what_it_has_got))
+	  TEST(an_ask_is_left), TEST(an_ask_that_fails), TEST(the_end),
+	  TEST(the_gid_is_that_of_the_peer), TEST(calls_that_fail), TEST(the_descriptor_0),
+	  TEST(a_child_closes_what_it_has_got))
 #else
 int main(void)
 {

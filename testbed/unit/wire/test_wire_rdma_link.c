@@ -426,6 +426,9 @@ static void what_is_pushed(void **state)
 				 i == 1 ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_WRITE_WITH_IMM);
 		assert_int_equal(w->imm_data, i == 1 ? 0 : htobe32(7));
 	}
+	assert_int_equal(rdma_push_word(l, 12, 99, 7), 0);
+	assert_true(fake.words.length == 4 && w->send_flags == IBV_SEND_INLINE);
+	assert_true(w->wr.rdma.remote_addr == 0x70000 + 12 && w->imm_data == htobe32(7));
 	assert_int_equal(rdma_arrived(l, &mark), 0);
 	assert_true(w->num_sge == 0 && w->opcode == IBV_WR_RDMA_WRITE);
 	assert_true(w->wr.rdma.remote_addr == 0x70000 && w->wr.rdma.rkey == 60);
@@ -434,7 +437,7 @@ static void what_is_pushed(void **state)
 	assert_int_equal(push(l), -ENOTCONN);
 	fake.write_fails = false;
 	assert_int_equal(push(l), -ENOTCONN);
-	assert_int_equal(fake.writes, 4);
+	assert_int_equal(fake.writes, 5);
 	rdma_leave(l);
 }
 
