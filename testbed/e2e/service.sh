@@ -52,42 +52,59 @@ file_faults() {
 	! "$nicd" --config "$work/binary" --check-config
 }
 
-# A service manager: records the messages that it receives.
+# A service manager: records the messages that it receives, until the last.
 manager='
 import os, socket, sys
 s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 s.bind(sys.argv[1])
 print("bound", flush=True)
 s.settimeout(60)
-for _ in range(int(sys.argv[2])):
-    print(s.recv(4096).decode(), flush=True)
+state = ""
+while state != "STOPPING=1":
+    state = s.recv(4096).decode()
+    print(state, flush=True)
 '
 
+# The control thread leaves the processor of the polling thread to it, if there is another.
+shares_no_processor() {
+	python3 - "$1" <<'PYTHON'
+import os, sys
+polls = os.sched_getaffinity(int(sys.argv[1]))
+tasks = [(open(f"/proc/{sys.argv[1]}/task/{t}/comm").read().strip(), os.sched_getaffinity(int(t)))
+         for t in os.listdir(f"/proc/{sys.argv[1]}/task")]
+print(polls, tasks)
+control = [cpus for name, cpus in tasks if name == "nbar-control"]
+sys.exit(len(polls) != 1 or len(control) != 1 or len(os.sched_getaffinity(0)) > 1 and bool(polls & control[0]))
+PYTHON
+}
+
 serve() {
-	python3 -c "$manager" "$work/notify" 4 >"$work/states" &
+	python3 -c "$manager" "$work/notify" >"$work/states" &
 	local of_manager=$! i
 	pids="$pids $of_manager"
 	for i in $(seq 100); do
 		grep -q bound "$work/states" && break
 		sleep 0.1
 	done
-	printf 'nic name=n0,wire=ring\nidle sleep\n' >"$work/conf"
+	printf 'nic name=n0,wire=ring\nidle sleep\ntrace 16\n' >"$work/conf"
 	NOTIFY_SOCKET=$work/notify WATCHDOG_USEC=300000 daemon "$work/service" --config "$work/conf" || return 1
 	for i in $(seq 200); do
 		[ "$(grep -c WATCHDOG=1 "$work/states")" -ge 2 ] && break
 		sleep 0.1
 	done
+	shares_no_processor "$last_pid" && [ -e "$work/service/n0.trace" ] || return 1
 	kill "$last_pid"
 	wait "$last_pid" || return 1
-	# The manager ends after its fourth message, which may be another sign of life.
-	wait "$of_manager"
+	wait "$of_manager" || return 1
 	cat "$work/states" "$work/service.err"
-	[ ! -s "$work/service.err" ] || return 1
+	[ ! -s "$work/service.err" ] && [ ! -e "$work/service/n0.trace" ] || return 1
 	sed -n 2p "$work/states" | grep -q '^READY=1$' && [ "$(grep -c WATCHDOG=1 "$work/states")" -ge 2 ]
 }
 
 no_manager() {
-	NOTIFY_SOCKET=$work/nobody daemon "$work/alone" --nics 1 || return 1
+	NOTIFY_SOCKET=$work/nobody within="prlimit --nofile=256:" daemon "$work/alone" --nics 1 || return 1
+	# As many descriptors as it may have.
+	awk '/^Max open files/ { exit $4 != $5 }' "/proc/$last_pid/limits" || return 1
 	kill "$last_pid"
 	wait "$last_pid" || return 1
 	cat "$work/alone.err"
@@ -123,6 +140,8 @@ ok "a word without a value" refused "has no value" "nics"
 ok "a wrong value names its line" refused "line 3" "nics 1" "" "mode 9"
 ok "no NIC" refused "no NIC to run" "mode 0600"
 ok "the daemon reports that it is ready, and signs of life" serve
+ok "a wire that is misspelt is wrong usage" wants 2 "bind" "$nicd" --run-dir "$work/usage" --nic wire=udp,bind=here
+ok "an address that is not here is a failure" wants 1 "192.0.2.1" "$nicd" --run-dir "$work/usage" --nic wire=udp,bind=192.0.2.1:7000
 ok "a service manager that is gone" no_manager
 ok "lines have a priority prefix in the journal, and nowhere else" journal
 if systemd-analyze security --help 2>/dev/null | grep -q offline; then

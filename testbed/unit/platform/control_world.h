@@ -493,6 +493,7 @@ static void world_end(void)
 {
 	char lock[64];
 
+	assert_int_equal(world.nicd.look_fd, -1);
 	nicd_fini(&world.nicd);
 	close(world.lock);
 	close(world.stop_fd);

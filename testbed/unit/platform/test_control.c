@@ -283,6 +283,7 @@ static void a_refusal_is_sent(void **state)
 	int fd, got;
 
 	assert_int_equal(control_begins(), 0);
+	assert_true(world.control->fds_own >= entries("/proc/self/fd"));
 	world.limit.rlim_cur = world.control->fds_own;
 	fd = connects(0);
 	all_run();
