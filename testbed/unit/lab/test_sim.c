@@ -5,6 +5,7 @@
 #include "unit/unit.h"
 
 #include "goal.h"
+#include "net.h"
 #include "nbar_abi.h"
 #include "sim/nics.h"
 #include "unit/core/group_plans.h"
@@ -334,6 +335,140 @@ static void test_levels(void **state)
 	}
 }
 
+/* Begins a network of this topology. A frame takes 1 us on a link, and 0.1 us more to the next. */
+static struct sim_net net_of(enum sim_topology topology, uint32_t members)
+{
+	struct sim_net_options opt = setup_of(&(struct sim_plans){ .size = members }).net;
+	struct sim_net net;
+
+	opt.topology = topology;
+	opt.link_byte = SIM_US;
+	opt.hop = SIM_US / 10;
+	assert_int_equal(sim_net_begin(&net, &opt), 0);
+	return net;
+}
+
+/* Sends a message. Returns the number of its links, from the time on its way. */
+static uint32_t carry(struct sim_net *net, uint32_t from, uint32_t to, sim_time at,
+		      sim_time *waited)
+{
+	const struct sim_cost cost = { 0 };
+	sim_time way = sim_net_carry(net, &cost, from, to, at, waited) - at - *waited - SIM_US;
+
+	assert_int_equal(way % (SIM_US / 10), 0);
+	return (uint32_t)(way / (SIM_US / 10));
+}
+
+/* The destination alone picks the way: the routes of two hosts have the same last n links. */
+static void share_the_end(const struct sim_net *net, uint32_t a, uint32_t b, uint32_t to,
+			  uint32_t n)
+{
+	uint64_t link[2][SIM_LINKS_MAX];
+	uint32_t na = sim_topology_route(net, a, to, link[0]);
+	uint32_t nb = sim_topology_route(net, b, to, link[1]);
+
+	assert_true(na >= n && nb >= n);
+	assert_memory_equal(link[0] + na - n, link[1] + nb - n, n * sizeof(uint64_t));
+}
+
+/* Each message is lost, or doubled and late. */
+static void test_fate(void **state)
+{
+	struct sim_net net = net_of(SIM_FLAT, 2);
+	sim_time late[2];
+
+	assert_int_equal(sim_net_fate(&net, late), 1);
+	assert_true(late[0] == 0 && late[1] == 0);
+	net.opt.repeat = net.opt.reorder = SIM_MILLION;
+	net.opt.reorder_by = 1;
+	assert_int_equal(sim_net_fate(&net, late), 2);
+	assert_true(late[0] == 1 && late[1] == 1 && net.repeated == 1 && net.reordered == 2);
+	net.opt.loss = SIM_MILLION;
+	assert_int_equal(sim_net_fate(&net, late), 0);
+	assert_true(net.lost == 1 && net.sent == 3);
+	sim_net_end(&net);
+}
+
+/* In a fat tree of switches with 4 ports, 2 hosts share a switch and 4 a pod. All hosts can send by
+ * the same distance at the same time, and nobody waits. Two messages of a host, or to a host,
+ * share a link. */
+static void test_fat_tree(void **state)
+{
+	struct sim_net net = net_of(SIM_FAT_TREE, 16);
+	sim_time waited, now = 0;
+	uint32_t n;
+
+	assert_int_equal(net.hosts, 16);
+	for (uint32_t by = 1; by < 16; by++, now += 100 * SIM_US) {
+		for (uint32_t from = 0; from < 16; from++) {
+			uint32_t to = (from + by) % 16;
+
+			n = carry(&net, from, to, now, &waited);
+			assert_int_equal(waited, 0);
+			assert_int_equal(n, from / 2 == to / 2 ? 2 : from / 4 == to / 4 ? 4 : 6);
+			if (n >= 4)
+				share_the_end(&net, from, from ^ 1, to, n - 1);
+			if (n == 6)
+				share_the_end(&net, from, from ^ 2, to, 4);
+			if (n == 6 && (from ^ 4) / 4 != to / 4)
+				share_the_end(&net, from, from ^ 4, to, 3);
+		}
+	}
+	assert_int_equal(net.link_waits, 0);
+	for (uint32_t i = 0; i < 2; i++, now += 100 * SIM_US) {
+		carry(&net, i ? 3 : 9, i ? 9 : 3, now, &waited);
+		carry(&net, i ? 15 : 9, i ? 9 : 15, now, &waited);
+		assert_int_equal(waited, SIM_US);
+	}
+	assert_int_equal(net.link_waits, 2);
+	sim_net_end(&net);
+}
+
+/* In a dragonfly of 9 groups with 4 routers of 2 hosts each, each two groups have a link of their
+ * own for each direction. */
+static void test_dragonfly(void **state)
+{
+	struct sim_net net = net_of(SIM_DRAGONFLY, 72);
+	uint64_t link[SIM_LINKS_MAX], first = 2 * 72 + 9 * 4 * 4;
+	uint32_t pairs[9 * 8] = { 0 }, n, alone = 0;
+	sim_time waited, now = 0;
+
+	assert_int_equal(net.hosts, 72);
+	assert_int_equal(net.nlink, first + 9 * 8);
+	for (uint32_t from = 0; from < 72; from++) {
+		for (uint32_t to = 0; to < 72; to++, now += 100 * SIM_US) {
+			uint32_t wide = 0, local = 0;
+
+			if (from == to)
+				continue;
+			n = sim_topology_route(&net, from, to, link);
+			for (uint32_t i = 0; i < n; i++) {
+				assert_true(link[i] < net.nlink);
+				local += link[i] >= 2 * 72 && link[i] < first;
+				if (link[i] < first)
+					continue;
+				uint32_t *pair = &pairs[link[i] - first];
+
+				wide++;
+				assert_true(!*pair || *pair == from / 8 * 9 + to / 8);
+				*pair = from / 8 * 9 + to / 8;
+			}
+			assert_int_equal(wide, from / 8 != to / 8);
+			assert_true(wide ? local <= 2 : local == (from / 2 != to / 2));
+			alone += wide && local == 0;
+			if (wide)
+				share_the_end(&net, from, from / 8 * 8, to, n - 1 - (n > 3));
+			assert_int_equal(n, 2 + wide + local);
+			assert_int_equal(carry(&net, from, to, now, &waited), n);
+			assert_int_equal(waited, 0);
+		}
+	}
+	for (uint32_t i = 0; i < 9 * 8; i++)
+		assert_true(pairs[i]);
+	assert_int_equal(alone, 9 * 8 * 2 * 2); /* hosts at both ends of the link of two groups */
+	sim_net_end(&net);
+}
+
 /* The schedule of pairwise exchange among three ranks, in the format that LogGOPSim reads. */
 static void test_goal(void **state)
 {
@@ -366,4 +501,5 @@ static void test_goal(void **state)
 
 UNIT_MAIN(NULL, NULL, UNIT(test_queue), UNIT(test_plans), UNIT(test_counts), UNIT(test_times),
 	  UNIT(test_profile_costs), UNIT(test_growth), UNIT(test_faults), UNIT(test_special),
-	  UNIT(test_levels), UNIT(test_goal))
+	  UNIT(test_levels), UNIT(test_fate), UNIT(test_fat_tree), UNIT(test_dragonfly),
+	  UNIT(test_goal))

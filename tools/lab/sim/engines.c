@@ -189,16 +189,6 @@ static void come(struct run *r, uint32_t m, sim_time at)
 	sim_queue_push(&r->queue, &ev);
 }
 
-static void end_member(struct run *r, uint32_t m)
-{
-	struct member *me = &r->member[m];
-
-	if (me->dead)
-		return;
-	me->dead = me->done < r->setup->barriers && !me->failed;
-	r->left--;
-}
-
 static void engines_complete(struct run *r, uint32_t m, sim_time now)
 {
 	struct member *me = &r->member[m];
@@ -210,7 +200,7 @@ static void engines_complete(struct run *r, uint32_t m, sim_time now)
 	}
 	r->out->completed++;
 	if (++me->done == r->setup->barriers)
-		end_member(r, m);
+		r->left--;
 	else
 		come(r, m, now + r->setup->notice);
 }
