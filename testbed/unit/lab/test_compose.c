@@ -2,11 +2,13 @@
 /*
  * test_compose.c - composed barriers. Each is a barrier by a knowledge-matrix test that shares no
  * code with the composer. Each ends although the network loses messages. All ranks get the same
- * barrier. The tests find plans that are no barrier. test_fit.c: profiles with measured barriers.
+ * barrier. The search tries each kind of change. The tests find plans that are no barrier.
+ * test_fit.c: profiles with measured barriers.
  */
 #include <math.h>
 
 #include "compose.h"
+#include "compose_search.c"
 #include "sim.h"
 #include "unit/core/group_plans.h"
 
@@ -230,6 +232,111 @@ static void test_racks(void **state)
 	profile_free(p);
 }
 
+/* Clusters 1 and 2 below the top, with members 0 to 5 and 6 to 11. */
+static struct scheme *two_clusters(void)
+{
+	struct scheme *c = scheme_new(12);
+
+	assert_int_equal(scheme_add_group(c, 0), 1);
+	assert_int_equal(scheme_add_group(c, 0), 2);
+	for (uint32_t i = 0; i < 12; i++)
+		c->owner[i] = 1 + i / 6;
+	for (uint32_t g = 0; g < 3; g++)
+		c->group[g].up = c->group[g].down = (struct nbfw_alg){ NBFW_ALG_LINEAR, 0 };
+	scheme_regroup(c);
+	return c;
+}
+
+/* Each change of the search: how many candidates it looks at, and what the last of them is. No
+ * candidate is better than the barrier that the search has, so none is taken. */
+static void test_changes(void **state)
+{
+	static const struct {
+		int (*change)(struct climb *x);
+		uint32_t group, tried, n[4]; /* n: children of each cluster of the last candidate */
+	} row[] = {
+		{ try_split, 1, 1, { 2, 4, 6, 3 } }, { try_split, 0, 0, { 0 } },
+		{ try_merge, 1, 1, { 7, 0, 6 } },    { try_merge, 0, 0, { 0 } },
+		{ try_leaders, 1, 5, { 2, 6, 6 } },  { try_leaders, 0, 1, { 2, 6, 6 } },
+		{ try_moves, 1, 6, { 2, 5, 7 } },    { try_moves, 2, 6, { 2, 7, 5 } },
+		{ try_moves, 0, 0, { 0 } },
+	};
+	uint32_t host[12];
+	struct profile *p = make_profile(FLAT, 12, 0);
+	struct search s = { .p = p, .host = host, .best_s = 0 };
+	struct climb x = { .s = &s, .at = two_clusters(), .next = scheme_new(12) };
+
+	for (uint32_t i = 0; i < 12; i++)
+		host[i] = i;
+	assert_int_equal(pattern_init(&x.pattern, 12), 0);
+	assert_int_equal(scheme_signals(x.at, &x.pattern), 0);
+	s.best = schedule_new(&x.pattern);
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		const struct scheme *was = x.at;
+
+		x.group = row[i].group;
+		s.budget = s.tried = 0;
+		assert_int_equal(row[i].change(&x), 0);
+		assert_int_equal(s.tried, 0); /* nothing is left of the budget */
+		s.budget = COMPOSE_BUDGET;
+		assert_int_equal(row[i].change(&x), 0);
+		require(s.tried == row[i].tried, "row %zu: %u", i, s.tried);
+		assert_true(x.at == was && !x.better);
+		for (uint32_t g = 0; s.tried && g < x.next->ngroup; g++)
+			require(x.next->group[g].n == row[i].n[g], "row %zu: %u children of %u", i,
+				x.next->group[g].n, g);
+		if (row[i].change == try_leaders)
+			assert_int_equal(scheme_leader(x.next, 12), row[i].group ? 5 : 6);
+		if (row[i].change == try_moves && s.tried)
+			assert_int_equal(x.next->owner[row[i].group * 6 - 1], 3 - row[i].group);
+	}
+	schedule_free(s.best);
+	pattern_free(&x.pattern);
+	scheme_free(x.at);
+	scheme_free(x.next);
+	profile_free(p);
+}
+
+/* Hosts on a line, two members on each end. The member at 3 is near enough to the centre at 0; but
+ * that at 5 is nearer, which is found later. */
+static void test_clusters(void **state)
+{
+	static const double place[] = { 0, 3, 5, 10 };
+	static const uint32_t host[] = { 0, 1, 2, 3, 0, 3 };
+	struct profile *p = profile_new(4, 4);
+	struct scheme *c = scheme_new(6);
+
+	for (uint32_t i = 0; i < 16; i++)
+		p->o[i] = i % 5 ? fabs(place[i / 4] - place[i % 4]) * 1e-6 : 1;
+	assert_int_equal(scheme_cluster(c, p, host), 0);
+	assert_int_equal(c->ngroup, 4);
+	assert_true(c->owner[0] == c->owner[4] && c->owner[1] == c->owner[2] &&
+		    c->owner[3] == c->owner[5]);
+	assert_true(c->owner[0] && c->owner[1] && c->owner[3]);
+	assert_true(c->owner[0] != c->owner[1] && c->owner[1] != c->owner[3] &&
+		    c->owner[3] != c->owner[0]);
+	scheme_free(c);
+	profile_free(p);
+}
+
+/* Messages that cost nothing. */
+static void test_no_costs(void **state)
+{
+	struct profile *p = profile_new(5, 5);
+	const uint32_t host[] = { 0, 1, 2, 3, 4 };
+	struct compose c;
+	const char *why;
+
+	p->flat = calloc(p->nflat = 1, sizeof(*p->flat));
+	p->flat[0] = (struct profile_flat){ { NBFW_ALG_LINEAR, 0 }, 5e-6 }; /* measured */
+	assert_int_equal(compose(p, host, 5, &c, &why), 0);
+	assert_true(c.predicted_s == 0 && c.flat_s == 0 && c.scale == 1 && c.error == 0);
+	assert_null(c.scheme);
+	require_barrier(c.schedule, 0);
+	compose_free(&c);
+	profile_free(p);
+}
+
 /* Without one of its signals a barrier is no barrier, unless the signal is redundant. Both tests
  * must agree. */
 static void test_one_signal_less(void **state)
@@ -309,4 +416,5 @@ static void test_limits(void **state)
 }
 
 UNIT_MAIN(NULL, NULL, UNIT(test_one_signal_less), UNIT(test_circle), UNIT(test_limits),
-	  UNIT(test_racks), UNIT(test_same_everywhere), UNIT(test_random_profiles))
+	  UNIT(test_racks), UNIT(test_changes), UNIT(test_clusters), UNIT(test_no_costs),
+	  UNIT(test_same_everywhere), UNIT(test_random_profiles))

@@ -97,4 +97,29 @@ static void test_predicted_shared(void **state)
 	profile_free(p);
 }
 
-UNIT_MAIN(NULL, NULL, UNIT(test_predicted_by_hand), UNIT(test_predicted_shared))
+/* One message, from member 0 to member 1, on one processor; L = 6 from 0 to 1, and 2 back. */
+static void test_one_message(void **state)
+{
+	struct signal signal = { 0, 0, 1, 0 };
+	uint32_t next[] = { 1, 1 };
+	struct schedule *s = schedule_new(&(struct pattern){ 2, next, &signal, 1, 1, NULL });
+	struct profile *p = profile_of_3(2e-6);
+	struct predict out;
+
+	p->processor = calloc(3, sizeof(*p->processor));
+	p->l[1] = 6e-6;
+	p->o[3] = 1; /* back */
+	/* Each end takes 3, 10 pass between, and a call takes 2. */
+	assert_int_equal(predict_run(s, p, host, PREDICT_FIRST, &out), 0);
+	assert_true(fabs(out.all_s - 18e-6) < 1e-12);
+	/* A step takes longer than the message: that of the sender until 20, then 3 of the message,
+	 * that of the receiver until 43, then 3 of the message, which has long been there. */
+	p->step = 20e-6;
+	assert_int_equal(predict_run(s, p, host, PREDICT_FIRST, &out), 0);
+	assert_true(fabs(out.all_s - 48e-6) < 1e-12);
+	schedule_free(s);
+	profile_free(p);
+}
+
+UNIT_MAIN(NULL, NULL, UNIT(test_predicted_by_hand), UNIT(test_predicted_shared),
+	  UNIT(test_one_message))

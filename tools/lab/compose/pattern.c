@@ -26,7 +26,7 @@ struct plans {
 
 int pattern_init(struct pattern *p, uint32_t size)
 {
-	*p = (struct pattern){ .size = size, .next = calloc(size + 1, sizeof(*p->next)) };
+	*p = (struct pattern){ .size = size, .next = calloc(size, sizeof(*p->next)) };
 	return p->next ? 0 : -ENOMEM;
 }
 
