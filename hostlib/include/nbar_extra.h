@@ -121,8 +121,8 @@ int nbar_team_await(struct nbar_team *team, uint32_t me, uint32_t ticket);
  * Several processes of a node may share one member of a group: one process opens port and group,
  * the others attach to both. All test and wait in the same way, and arrive through a process team
  * (see below). A share names the port and the group. Every process of the same user that has the
- * share may attach. With a remote NIC, its PID namespace must be that of the process that opened the
- * port, and a thread of that process pushes the posts of the others.
+ * share may attach. With a remote NIC, its PID namespace must be that of the process that opened
+ * the port, and a thread of that process pushes the posts of the others.
  */
 struct nbar_share {
 	uint64_t secret[2];

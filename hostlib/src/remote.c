@@ -216,7 +216,7 @@ static int remote_ask(const struct nbar_port *port, const struct nbar_rdma_ask *
 	return write(port->link.asks[1], ask, sizeof(*ask)) < 0 ? -EAGAIN : 0;
 }
 
-static uint32_t place_of(const struct nbar_port *port, const void *at)
+static uint32_t offset_of(const struct nbar_port *port, const void *at)
 {
 	return (uint32_t)((const uint8_t *)at - (const uint8_t *)port->page);
 }
@@ -246,7 +246,7 @@ static void push_now(struct nbar_port *port, const void *at, size_t n, uint32_t 
 
 	if (!l->page) {
 		ask_now(port, &(struct nbar_rdma_ask){
-				      .at = place_of(port, at), .n = (uint32_t)n, .cell = cell });
+				      .at = offset_of(port, at), .n = (uint32_t)n, .cell = cell });
 		return;
 	}
 	do
@@ -284,10 +284,10 @@ static void post_with_value(const struct nbar_group *g, uint32_t posted, uint32_
 		return;
 	}
 	if (has_value)
-		ask_now(port, &(struct nbar_rdma_ask){ .at = place_of(port, v),
+		ask_now(port, &(struct nbar_rdma_ask){ .at = offset_of(port, v),
 						       .n = (uint32_t)n,
 						       .cell = NBAR_RDMA_NO_CELL });
-	ask_now(port, &(struct nbar_rdma_ask){ .at = place_of(port, &g->doorbell->posted),
+	ask_now(port, &(struct nbar_rdma_ask){ .at = offset_of(port, &g->doorbell->posted),
 					       .cell = to,
 					       .has_word = 1,
 					       .word = posted });
