@@ -212,7 +212,7 @@ void nbar_group_share(const struct nbar_group *g, struct nbar_share *out)
 	if (!g->port->link.remote)
 		return;
 	g->port->link.shared = true;
-	out->inode = g->port->link.inode;
+	out->inode = nblib_remote_inode(g->port->link.page_fd);
 	out->pid = (uint32_t)getpid();
 	out->page = (uint32_t)g->port->link.page_fd;
 	out->asks = (uint32_t)g->port->link.asks[0];

@@ -106,19 +106,18 @@ void nblib_remote_close(struct nblib_link *l)
 	close_all(l);
 }
 
-/* Memory that cannot shrink, for struct nbar_page, and the pipe of asks. A negative errno. */
-static int remote_make(struct nblib_link *l)
+/* Memory that cannot shrink, mapped as the page, and the pipe of asks. A negative errno. */
+static int remote_make(struct nblib_link *l, struct nbar_page **page)
 {
 	const off_t size = sizeof(struct nbar_page);
-	struct stat st;
 
 	l->page_fd = memfd_create("nbar-page", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (l->page_fd < 0 || ftruncate(l->page_fd, size) < 0 ||
 	    fcntl(l->page_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0 ||
-	    fstat(l->page_fd, &st) < 0 || pipe2(l->asks, O_CLOEXEC | O_NONBLOCK) < 0)
+	    pipe2(l->asks, O_CLOEXEC | O_NONBLOCK) < 0)
 		return -errno;
-	l->inode = st.st_ino;
-	return 0;
+	*page = mmap(NULL, sizeof(**page), PROT_READ | PROT_WRITE, MAP_SHARED, l->page_fd, 0);
+	return *page == MAP_FAILED ? -errno : 0;
 }
 
 int nblib_remote_page(struct nbar_port *port)
@@ -131,14 +130,10 @@ int nblib_remote_page(struct nbar_port *port)
 		.fixed = { &its, sizeof(its) },
 	};
 	char text[NBAR_RDMA_TEXT];
-	int err = remote_make(l);
+	int err = remote_make(l, &port->page);
 
-	port->page = err < 0 ? MAP_FAILED
-			     : mmap(NULL, sizeof(*port->page), PROT_READ | PROT_WRITE, MAP_SHARED,
-				    l->page_fd, 0);
-	if (port->page == MAP_FAILED)
-		return nblib_fail(err < 0 ? err : -errno, "NIC %s: no memory for a page: %s",
-				  l->nic, strerror(err < 0 ? -err : errno));
+	if (err)
+		return nblib_fail(err, "NIC %s: no memory for a page: %s", l->nic, strerror(-err));
 	/* The head of the NIC's copy; any sign of life will do until the NIC gives one. */
 	port->page->magic = NBAR_ABI_MAGIC;
 	port->page->version = NBAR_ABI_VERSION;
@@ -173,9 +168,16 @@ static int open_its(const struct nbar_share *share, uint32_t fd, int flags)
 	return open(path, O_RDWR | O_CLOEXEC | flags);
 }
 
+uint64_t nblib_remote_inode(int fd)
+{
+	struct stat st = { .st_ino = 0 };
+
+	(void)fstat(fd, &st);
+	return st.st_ino;
+}
+
 int nblib_remote_share(struct nblib_link *l, const struct nbar_share *share)
 {
-	struct stat st;
 	int fd = -1;
 
 	l->opener = share->pid;
@@ -188,7 +190,7 @@ int nblib_remote_share(struct nblib_link *l, const struct nbar_share *share)
 				  "NIC %s: cannot map the page of process %u, which opened port "
 				  "%u: %s: it must run in this PID namespace, and be dumpable",
 				  l->nic, share->pid, share->port, strerror(errno));
-	if (fstat(fd, &st) == 0 && st.st_ino == share->inode)
+	if (nblib_remote_inode(fd) == share->inode)
 		return fd;
 	close(fd);
 	return nblib_fail(-ENOENT,
@@ -262,8 +264,8 @@ static bool asks_are_left(const struct nbar_port *port)
 {
 	int n = 0;
 
-	return ioctl(port->link.asks[1], FIONREAD, &n) == 0 &&
-	       (n > 0 || order_asked(&port->page->asked));
+	(void)ioctl(port->link.asks[1], FIONREAD, &n);
+	return n > 0 || order_asked(&port->page->asked);
 }
 
 /* A post of a group with values: no later post may reach the NIC before its value, and none before

@@ -725,17 +725,50 @@ static void an_attached_process_asks(void **state)
 	nbar_close(other);
 }
 
+/* Without values, the doorbell goes as it is then. */
+static void groups_without_values(void **state)
+{
+	static struct nbar_process_team team;
+	struct nbar_share share;
+	struct nbar_group *h;
+
+	g->values = NULL;
+	nbar_group_share(g, &share);
+	share.value_max = 0;
+	assert_int_equal(attach(&share), 0);
+	replies(NBAR_OP_GROUP_ATTACH, 2);
+	assert_int_equal(nbar_group_attach(other, &share, &h), 0);
+	assert_int_equal(nbar_process_team_init(&team, 2), 0);
+	assert_int_equal(nbar_process_team_post(&team, g, 0, NULL), 0);
+	assert_int_equal(nbar_process_team_post(&team, h, 1, NULL), 0);
+	is_asked((size_t)((char *)g->doorbell - (char *)host), sizeof(*g->doorbell),
+		 NBAR_RDMA_NO_CELL);
+	assert_int_equal(nbar_process_team_post(&team, h, 1, NULL), 0);
+	assert_int_equal(nbar_process_team_post(&team, g, 0, NULL), 0);
+	assert_int_equal(fake.pushes, 1);
+	assert_int_equal(copy.doorbell[CELL].posted, 2);
+	host->completion[CELL].word = 2;
+	fake.asks = 1;
+	replies(NBAR_OP_GROUP_CLOSE, 3);
+	fake.asked_until = 2;
+	nbar_group_close(h);
+	close(its_end);
+	nbar_close(other);
+}
+
 /* The process that has the connection is stopped: the others' port is lost. */
 static void nobody_takes_asks(void **state)
 {
 	struct nbar_share share;
 	struct nbar_group *h;
-	char text[64];
+	char text[64] = { 0 };
 
 	nbar_group_share(g, &share);
 	assert_int_equal(attach(&share), 0);
 	replies(NBAR_OP_GROUP_ATTACH, 2);
 	assert_int_equal(nbar_group_attach(other, &share, &h), 0);
+	while (write(remote->link.asks[1], text, sizeof(fake.ask)) == sizeof(fake.ask))
+		;
 	nbar_group_close(h);
 	assert_in_range(fake.waits, 500000, 600000);
 	snprintf(text, sizeof(text), "process %d, which opened the port", (int)getpid());
@@ -779,5 +812,5 @@ UNIT_MAIN(NULL, NULL, REMOTE(names), REMOTE(what_fails_at_open), REMOTE(no_page)
 	  REMOTE(a_group_opens_when_its_cell_has_begun), REMOTE(a_nic_that_pushes_nothing),
 	  REMOTE(the_nic_ends_before_the_cell_begins), UNIT_IN(signals, begin_group, end),
 	  GROUP(wakes), GROUP(a_nic_that_does_not_run), UNIT_IN(forked, begin_group, end),
-	  REMOTE(no_descriptors), GROUP(an_attached_process_asks), GROUP(nobody_takes_asks),
-	  GROUP(a_share_that_cannot_be_mapped))
+	  REMOTE(no_descriptors), GROUP(an_attached_process_asks), GROUP(groups_without_values),
+	  GROUP(nobody_takes_asks), GROUP(a_share_that_cannot_be_mapped))
