@@ -145,7 +145,7 @@ $(BUILD)/oracle: $(BUILD)/test/testbed/e2e/oracle.o $(BUILD)/tools/tools/bench/h
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ -o $@
 # Some are sourced by others.
-E2E_LAB := $(patsubst %,testbed/e2e/%.sh,one-to-many report sweep threads tune)
+E2E_LAB := $(patsubst %,testbed/e2e/%.sh,lab-figures one-to-many report sweep threads tune)
 E2E_SCRIPT := $(filter-out testbed/e2e/lib.sh testbed/e2e/plans.sh $(if $(LAB_INC),,$(E2E_LAB)),$(wildcard testbed/e2e/*.sh))
 TESTS += $(BUILD)/oracle
 TEST_LIST += $(E2E_SCRIPT)

@@ -44,7 +44,7 @@ $(BUILD)/test_doctor: $(addprefix $(BUILD)/tools/tools/doctor/,doctor_facts.o do
 $(BUILD)/test_doctor: ALL_LDFLAGS += $(call wrap,ioctl)
 $(BUILD)/test_tools: $(addprefix $(BUILD)/tools/tools/,bench/bench_opt.o main/algs.o main/hist.o main/metric.o main/option.o \
                      main/stats.o main/tool.o)
-$(BUILD)/test_option: $(addprefix $(BUILD)/tools/tools/main/,option.o output.o progress.o tool.o)
+$(BUILD)/test_option: $(addprefix $(BUILD)/tools/tools/main/,launcher.o option.o output.o progress.o tool.o)
 $(BUILD)/test_results: $(addprefix $(BUILD)/tools/tools/main/,experiment.o machine.o \
                        output.o progress.o published.o result.o result_out.o stats.o tool.o)
 $(BUILD)/test_metric: $(addprefix $(BUILD)/tools/tools/main/,hist.o metric.o stats.o)

@@ -125,7 +125,10 @@ ok "the trace has all tokens that the counters have" as_counted
 ok "only the slowest barrier" slowest
 ok "traces named by their files" timeline 4 30 0 'NICs: 4' "$work"/d/n{0,1,2,3}.trace
 ok "no such NIC" wants 1 'start the daemon with --trace' "$nbar" trace --run-dir "$work/d" n9
-ok "no such run directory" wants 1 'start nbar-nicd with --trace' "$nbar" trace --run-dir "$work/none"
+ok "no such run directory" wants 1 "no trace in $work/none: No such file or directory: start nbar-nicd with --trace" \
+	"$nbar" trace --run-dir "$work/none"
+ok "a run directory without a trace" wants 1 "no trace in $work/d/empty: start nbar-nicd with --trace" \
+	eval 'mkdir "$work/d/empty" && "$nbar" trace --run-dir "$work/d/empty"'
 ok "a file that is not a trace" wants 1 'not a trace of a daemon' "$nbar" trace "$work/d/nicd.lock" ./Makefile
 ok "a wrong number" wants 2 'not a number' "$BUILD/nbar-nicd" --nics 1 --trace 0
 ok "a daemon with a configuration file, over UDP" eval \

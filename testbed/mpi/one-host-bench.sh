@@ -27,7 +27,7 @@ numbers() {
 	$mpi "$first" --test "$test" "$@" --seed 9 --json "$work/json" --raw "$work/raw" >"$work/out" 2>"$work/err" ||
 		{ cat "$work/err"; return 1; }
 	python3 - "$mpi" "$((first + 1))" "$test" "$work/json" "$work/raw" <<'PY'
-import json, os, statistics, sys
+import json, os, re, statistics, sys
 mpi, ranks, test, path, raw = sys.argv[1:]
 got, ranks = json.load(open(path)), int(ranks)
 columns = [c["name"] for c in got["columns"]]
@@ -40,10 +40,11 @@ def like(a, b, part=1e-6, at_least=1e-6):
 
 glue = {"openmpi": "component coll/nbar", "mpich": "PMPI library"}[mpi]
 assert machine["nbar"] == glue and machine["wire"] == "ring" and machine["wait"] == "auto", machine
-assert machine["mpi"].startswith({"openmpi": "Open MPI v", "mpich": "MPICH "}[mpi]) and machine["algorithm"] == "auto"
+assert re.match({"openmpi": "Open MPI v", "mpich": "MPICH "}[mpi] + r"\d", machine["mpi"]) and machine["algorithm"] == "auto"
 want = {"test": test, "where": "nic", "nic": "n0", "ranks": ranks, "hosts": 2, "least_ranks_a_host": 1,
         "most_ranks_a_host": ranks - 1, "crowded": "yes" if ranks > len(os.sched_getaffinity(0)) else "no", "seed": 9}
 assert want.items() <= settings.items(), settings
+assert settings["warmup"] == {"busy": 10}.get(test, 2), settings
 assert got["experiment"] == "mpi-" + test
 assert notes[0] == f"{ranks} ranks on 2 hosts, {machine['mpi']}, nbar: {glue}"
 assert notes[1] == "where nic, NIC n0, wire ring"
@@ -95,6 +96,14 @@ else:
 PY
 }
 
+# says MPI STATUS TEXT ARGUMENTS...: it fails with this status, and one rank says the text.
+says() {
+	local mpi=$1 status=$2 text=$3
+	shift 3
+	$mpi 1 "$@" >"$work/out" 2>&1
+	[ $? = "$status" ] && [ "$(grep -c -- "$text" "$work/out")" = 1 ] || { cat "$work/out"; return 1; }
+}
+
 # A launcher, but a program that is not there.
 no_program() {
 	PMI_RANK=0 "$work/alone/nbar" mpi-bench >"$work/out" 2>&1
@@ -108,8 +117,11 @@ for mpi in openmpi mpich; do
 		continue
 	fi
 	ok "$mpi: settings, and medians of blocks" numbers $mpi 2 barrier --method mpi,nbar,lib,p2p:mcs -i 21 -x 2 --blocks 2
-	ok "$mpi: a busy rank" numbers $mpi 1 busy --method mpi,nbar,lib -i 1 -x 2 --blocks 1 --compute 2000 --busy-rank 1
+	ok "$mpi: a busy rank" numbers $mpi 1 busy --method mpi,nbar,lib -i 1 --blocks 1 --compute 2000 --busy-rank 1
+	ok "$mpi: wrong usage" says $mpi 2 "nonsense" --test nonsense
 	[ $mpi = openmpi ] || continue
+	OMPI_MCA_coll_nbar_min_nodes=9 ok "$mpi: why the MPI runs the barriers" says $mpi 1 \
+		"the MPI runs these barriers: it is over fewer hosts than the minimum; NBAR_MPI_VERBOSE" -i 1 -x 0
 	ok "$mpi: one barrier" numbers $mpi 1 barrier --method mpi,nbar,lib -i 1 -x 2 --blocks 1
 	ok "$mpi: overlap" numbers $mpi 1 ibarrier --method mpi,nbar,lib -i 3 -x 2 --blocks 1 --compute 700
 	ok "$mpi: applications" numbers $mpi 1 app --method mpi,nbar,lib -i 2 -x 2 --blocks 1 --app 1 --steps 50,75.5 --vary 0 --compute-by spin

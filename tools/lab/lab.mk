@@ -105,3 +105,4 @@ SIM_OBJ := $(patsubst %,$(BUILD)/lab/tools/lab/sim/%.o,engines goal net plans qu
 $(BUILD)/test_sim $(BUILD)/test_compose $(BUILD)/test_nic_loss: $(SIM_OBJ)
 $(BUILD)/test_fit: $(BUILD)/lab/tools/lab/tune/tool_profile_fit.o $(BUILD)/tools/tools/main/stats.o
 $(BUILD)/test_flats: $(BUILD)/lab/tools/lab/tune/tool_profile_flat.o $(BUILD)/tools/tools/main/stats.o
+$(BUILD)/test_sample: $(BUILD)/lab/tools/lab/tune/tool_profile_sample.o

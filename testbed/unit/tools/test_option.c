@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "launcher.h"
 #include "option.h"
 #include "output.h"
 #include "progress.h"
@@ -351,6 +352,24 @@ static int end(void **state)
 	return rmdir(dir);
 }
 
+/* --- launchers ----------------------------------------------------------------------------- */
+
+/* Open MPI's mpirun sets both of its variables. */
+static void launchers(void **state)
+{
+	assert_null(launcher_mpi());
+	assert_true(launcher_is_first());
+	setenv("PMIX_RANK", "0", 1);
+	assert_string_equal(launcher_mpi(), "openmpi");
+	assert_true(launcher_is_first());
+	setenv("PMI_RANK", "10", 1);
+	assert_string_equal(launcher_mpi(), "mpich");
+	assert_false(launcher_is_first());
+	setenv("OMPI_COMM_WORLD_RANK", "0", 1);
+	assert_string_equal(launcher_mpi(), "openmpi");
+	assert_true(launcher_is_first());
+}
+
 UNIT_MAIN(NULL, NULL, UNIT(lines_of_options), UNIT(values), UNIT(what_ends_a_subcommand),
 	  UNIT(times_in_words), UNIT(a_line_of_progress), UNIT_IN(files_of_results, begin, end),
-	  UNIT_IN(files_that_cannot_be_written, begin, end))
+	  UNIT_IN(files_that_cannot_be_written, begin, end), UNIT(launchers))

@@ -151,6 +151,14 @@ static void result_as_table(void **state)
 				  " 1024  h\xc3\xb6st     1234.57     -\n"
 				  "a note\n");
 	result_free(r);
+	/* No unit, no line of units. */
+	r = result_new("test", columns, 2);
+	result_count(r, 8);
+	result_text(r, "nic");
+	written(r, result_write_table);
+	assert_string_equal(text, "nodes  where\n"
+				  "    8  nic\n");
+	result_free(r);
 }
 
 /* Runs an experiment of three points, but ends it after `until` points. */
