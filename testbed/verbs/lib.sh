@@ -73,21 +73,27 @@ stop_all() {
 	at each bash -c "$stop"
 }
 
+# gather PID...: waits for the oracles of a run, and prints what they have said.
+gather() {
+	local p rc=0
+	for p; do
+		wait "$p" || rc=1
+	done
+	cat "$work"/said.*
+	rm -f "$work"/said.*
+	return $rc
+}
+
 # across N OPTIONS...: barriers over guests 0 to N-1, one member in each.
 across() {
-	local n=$1 k p=() rc=0
+	local n=$1 k p=()
 	shift
 	run=$((run + 1))
 	for ((k = 0; k < n; k++)); do
 		at $k "$oracle" -m "$NBAR_SHARED" -k $run -n "$n" -r $k "$@" /tmp/nicd/n0.sock >"$work/said.$k" 2>&1 &
 		p+=($!)
 	done
-	for k in "${p[@]}"; do
-		wait "$k" || rc=1
-	done
-	cat "$work"/said.*
-	rm -f "$work"/said.*
-	return $rc
+	gather "${p[@]}"
 }
 
 count_of() { # NIC COUNTER

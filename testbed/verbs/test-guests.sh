@@ -75,10 +75,16 @@ nic_dies() {
 	ok "$mode: a new NIC in its place, and new groups work" again
 }
 
+# What each daemon says from here on is an error.
+link_was_said() {
+	at 1 grep 'is down' /tmp/nicd/err && at 1 grep 'is up again' /tmp/nicd/err && at each truncate -s 0 /tmp/nicd/err
+}
+
 link_goes() {
 	ok "$mode: a link is down for 20 s: the error names the rank behind it" dies \
 		'(sleep 1; ip link set eth0 down; sleep 20; ip link set eth0 up) </dev/null >/dev/null 2>&1 &' 'rank 1'
 	ok "$mode: the link is up again, and new groups work" soon across "$NBAR_GUESTS" -i 50
+	ok "$mode: the daemon has said so" link_was_said
 }
 
 # All tests in mode $mode if NBAR_MODES is set. Otherwise, to save time, mode $other runs only the

@@ -28,18 +28,14 @@ ends() {
 
 # both OPTIONS...: barriers of the oracle, with $each members in each host (default 1).
 both() {
-	local k p=() rc=0 members=${each:-1}
+	local k p=() members=${each:-1}
 	run=$((run + 1))
 	for k in 0 2; do
 		timeout 150 "$NBAR_AGENT" $k "$oracle" -m "$NBAR_SHARED" -k $run -n $((2 * members)) -r $((k / 2 * members)) "$@" \
 			$(for ((i = 0; i < members; i++)); do nic $k; done) >"$work/said.$k" 2>&1 &
 		p+=($!)
 	done
-	for k in "${p[@]}"; do
-		wait "$k" || rc=1
-	done
-	cat "$work"/said.*
-	return $rc
+	gather "${p[@]}"
 }
 
 algorithms() {
@@ -104,14 +100,16 @@ down() { # INTERFACE: for 20 s, in the background
 
 # The machine of guest 2 is gone at once, amid barriers of both hosts.
 host_goes() {
-	local before p rc=0
+	local before p killer rc=0
 	run=$((run + 1))
 	before=$(count_of "$(nic 0)" barriers_completed)
 	at 2 "$oracle" -m "$NBAR_SHARED" -k $run -n 2 -r 1 -i 100000000 $(nic 2) >/dev/null 2>&1 &
 	p=$!
 	(soon under_way "$before" && at 2 bash -c '(sleep 1; echo b >/proc/sysrq-trigger) </dev/null >/dev/null 2>&1 &') &
+	killer=$!
 	! timeout 150 "$oracle" -m "$NBAR_SHARED" -k $run -n 2 -r 0 -i 100000000 $(nic 0) >"$work/out" 2>&1 || rc=1
 	kill $p
+	wait $killer || rc=1
 	cat "$work/out"
 	grep -q 'process of rank 1\|NIC of rank 1' "$work/out" && return $rc
 }

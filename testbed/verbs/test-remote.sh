@@ -77,7 +77,7 @@ domains() {
 # ranks MPI OPTIONS TEST...: two ranks share a port of each NIC.
 ranks() {
 	local mpi=$1 start=(mpirun.openmpi)
-	local one='NBAR_NIC=${NBAR_NIC%n0}n$((${OMPI_COMM_WORLD_RANK:-$PMI_RANK} / 2)) exec env --ignore-signal=USR1 setsid -w "$0" "$@"'${one_out:+" >>$one_out 2>&1"}
+	local one='NBAR_NIC=${NBAR_NIC%n0}n$((${OMPI_COMM_WORLD_RANK:-$PMI_RANK} / 2)) exec '${one_out:+"env --ignore-signal=USR1 setsid -w "}'"$0" "$@"'${one_out:+" >>$one_out 2>&1"}
 	[ "$mpi" = openmpi ] || start=(mpiexec.hydra -disable-auto-cleanup -genv LD_PRELOAD "$bin/libnbar-mpi-mpich.so" -genv UCX_TLS tcp,sysv,posix,self)
 	shift
 	timeout -k 5 300 "${start[@]}" -np 4 bash -c "$one" "$bin/mpi-oracle.$mpi" -s "$work/ranks.$mpi" "$@"
@@ -87,8 +87,8 @@ go_on() { # COUNT
 	[ "$(grep -c '^# rank [0-9] goes on' "$work/out")" = "$1" ]
 }
 
-# A rank is killed: the one that has the port, or one that is attached. The others get errors, and go on. The
-# launcher may end with the killed one, so they write to a file.
+# Kills a rank: the one that opened the port, or an attached one. The other ranks get errors, and go on.
+# MPICH's launcher may end before they do, so they write to a file.
 rank_dies() { # RANK
 	: >"$work/out"
 	one_out=$work/out ranks mpich "dies=$1" >"$work/err" 2>&1

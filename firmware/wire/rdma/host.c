@@ -169,7 +169,7 @@ static void take_asks(struct rdma_host *h)
 			h->has_ask = read(h->asks, &h->ask, sizeof(h->ask)) == sizeof(h->ask);
 		if (h->has_ask && !do_ask(h))
 			return;
-		/* Release: what the ask has pushed was read before. */
+		/* Release: the ask is done. Partner: order_asked of libnbar. */
 		__atomic_store_n(asked, 0, __ATOMIC_RELEASE);
 		if (!h->has_ask)
 			return;

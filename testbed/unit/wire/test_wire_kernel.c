@@ -297,7 +297,7 @@ static void ended_ports_post_nothing(void **unused)
 	close(kept);
 }
 
-/* An open that fails closes what it has opened, and nothing else. */
+/* If an open fails, it closes its own descriptors, and no others. */
 static void other_devices(void **unused)
 {
 	static char names[][8] = { "none9", "v0" };

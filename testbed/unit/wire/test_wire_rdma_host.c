@@ -38,7 +38,8 @@ static struct {
 	int events, woken[2]; /* pipes of cells */
 	uint32_t starts, leaves;
 	struct nbar_rdma_link link;
-	int asks[2], did[2]; /* pipes: for other processes; of what was pushed for them */
+	int asks[2],
+		did[2]; /* pipes: other processes write asks; the fake device writes its pushes */
 	bool listed, broken;
 	uint32_t busy, unsettled; /* so many pushes are not taken, or not arrived */
 } fake;
