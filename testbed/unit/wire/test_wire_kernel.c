@@ -110,11 +110,11 @@ static void strangers_and_malformed_frames_pass(void **unused)
 	length += 4;
 	in_passes("a tagged frame");
 	/* A group of which the daemon has the state. */
-	assert_true(lend(false, 0));
+	assert_true(lend_soon(false, 0));
 	kernel_take(&w->base, &g, &(struct wire_counts){ 0 });
 	token_put(&t);
 	in_passes("not lent");
-	assert_true(lend(false, 0));
+	assert_true(lend_soon(false, 0));
 	token_comes(&t, NBFW_USED);
 }
 
@@ -180,7 +180,7 @@ static void a_timer_wants_groups_without_progress(void **unused)
 	group_make("pairwise", 1);
 	kernel_take(&w->base, &g, &(struct wire_counts){ 0 });
 	nbfw_step(s_now(), g.plan, &start, &a);
-	assert_true(lend(false, 1000000));
+	assert_true(lend_soon(false, 1000000));
 	assert_true(in_kernel().ticking);
 	assert_true(soon(is_marked) && is_wanted() == KERNEL_TIMEOUT);
 	assert_false(in_kernel().ticking);
@@ -202,7 +202,7 @@ static void a_timer_wants_groups_without_progress(void **unused)
 	first_ns = UINT64_C(3600000000000);
 	/* It ends with its barrier, or when the daemon has the group. */
 	kernel_take(&w->base, &g, &(struct wire_counts){ 0 });
-	assert_true(lend(false, 1000000));
+	assert_true(lend_soon(false, 1000000));
 	assert_true(in_kernel().first_ns == first_ns); /* of each time */
 	kernel_take(&w->base, &g, &(struct wire_counts){ 0 });
 	assert_true(soon(timer_is_off));
@@ -267,7 +267,7 @@ static void some_groups_stay_with_the_daemon(void **unused)
 	/* The cell of a group that has ended leads to no group. */
 	g.handle += 0x10000;
 	g.cell++;
-	assert_true(lend(false, 0));
+	assert_true(lend_soon(false, 0));
 	assert_true(bpf_map_lookup_elem(w->cells, &cell, &index) < 0);
 	assert_int_equal(bpf_map_lookup_elem(w->cells, &next, &index), 0);
 	assert_int_equal(index, INDEX);
@@ -276,7 +276,7 @@ static void some_groups_stay_with_the_daemon(void **unused)
 	assert_int_equal(bpf_map_update_elem(w->cells, &next, &index, 0), 0);
 	g.handle += 0x10000;
 	g.cell--;
-	assert_true(lend(false, 0));
+	assert_true(lend_soon(false, 0));
 	assert_int_equal(bpf_map_lookup_elem(w->cells, &next, &index), 0);
 	assert_int_equal(index, INDEX + 1);
 }

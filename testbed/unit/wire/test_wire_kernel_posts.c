@@ -120,7 +120,7 @@ static void posts_of_a_mad_host_harm_nobody(void **unused)
 	post_put(EPOCH + 1, 1);
 	out_is("not lent, sleeps", DROP, true);
 	assert_false(is_wanted());
-	assert_true(lend(false, 0));
+	assert_true(lend_soon(false, 0));
 	post_goes();
 }
 
@@ -130,7 +130,7 @@ static void posts_ahead_come_to_the_daemon(void **unused)
 	post_put(EPOCH + 2, 0); /* the post before it is lost */
 	out_is("ahead", DROP, true);
 	assert_int_equal(is_wanted(), KERNEL_TAKE);
-	assert_true(lend(false, 0));
+	assert_true(lend_soon(false, 0));
 	post_goes();
 	post_put(EPOCH + 1, 0);
 	out_is("again", DROP, false);
@@ -155,7 +155,7 @@ static void sleepers_come_to_the_daemon(void **unused)
 		completion()->word = EPOCH;
 		group_make("pairwise", 1);
 		if (n == 1)
-			assert_true(lend(true, 0)); /* the daemon knows this sleeper */
+			assert_true(lend_soon(true, 0)); /* the daemon knows this sleeper */
 		post_goes();
 		if (n == 0) {
 			post_put(EPOCH + 1, 1);

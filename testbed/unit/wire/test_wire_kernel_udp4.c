@@ -65,7 +65,7 @@ static void sums_hold_for_each_epoch(void **unused)
 		group_begin("pairwise", 1, 0);
 		nbfw_init(s_now(), g.plan, epochs[i]);
 		completion()->word = epochs[i];
-		assert_true(lend(false, 0));
+		assert_true(lend_soon(false, 0));
 		post_goes();
 		for (uint32_t e = 1; i + 2 == n && e < 0x10000; e++) {
 			packet[AT_EPOCH] = (uint8_t)e, packet[AT_EPOCH + 1] = (uint8_t)(e >> 8);
@@ -213,13 +213,13 @@ static void headers_are_those_of_the_daemon(void **unused)
 	/* It is not tried again before the daemon has run a barrier. */
 	assert_false(lend(false, 0));
 	nbfw_init(s_now(), g.plan, EPOCH + 1);
-	assert_true(lend(false, 0));
+	assert_true(lend_soon(false, 0));
 	/* The neighbour changes: the next time, frames go as those of the daemon do by then. */
 	assert_int_equal(
 		system("n=11; ip neigh change " NEIGHBOUR " lladdr 02:00:00:00:00:77 dev v0"), 0);
 	assert_int_equal(routes_make(), 0);
 	kernel_take(&w->base, &g, &(struct wire_counts){ 0 });
-	assert_true(lend(false, 0));
+	assert_true(lend_soon(false, 0));
 	assert_int_equal(in_kernel().send[0].frame[5], 0x77);
 	assert_int_equal(
 		system("n=11; ip neigh change " NEIGHBOUR " lladdr 02:00:00:00:00:0b dev v0"), 0);
