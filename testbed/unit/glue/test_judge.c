@@ -433,6 +433,27 @@ static void a_nic_dies_in_the_set_up(void **state)
 	}
 }
 
+/* All ranks stand still for longer than a trial may take, as with their machine. */
+static void stands_still(void)
+{
+	struct ranks_comm c;
+
+	ranks_open(&c, 0, 0, ranks->size);
+	for (uint32_t i = 0; i < NBMPI_PAYS; i++)
+		expect(ranks_barrier(&c) == NBMPI_BY_MPI, "barrier %u", i);
+	post_takes = 60;
+	expect(ranks_barrier(&c) == 0, "the set-up");
+	nbmpi_comm_close(c.nbar);
+}
+
+static void a_pause_of_the_machine_is_no_failure(void **state)
+{
+	for (uint32_t each = 1; each <= 2; each++) {
+		ranks_begin(2 * each, each);
+		ranks_run(stands_still);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -451,6 +472,7 @@ int main(void)
 		UNIT(a_set_up_waits_until_it_pays),
 		UNIT(the_mpi_may_fail_when_they_ask),
 		UNIT(a_nic_dies_in_the_set_up),
+		UNIT(a_pause_of_the_machine_is_no_failure),
 	};
 
 	return run_with_ranks(4, tests);
