@@ -38,12 +38,6 @@ CFLAGS_rdma = $(CFLAGS_nicd)
 SODIUM ?= $(shell pkg-config --exists libsodium 2>/dev/null && echo yes)
 CFLAGS_nicd += $(if $(SODIUM),-DWIRES_SODIUM $(shell pkg-config --cflags libsodium))
 SODIUM_LIBS = $(if $(SODIUM),$(shell pkg-config --libs libsodium))
-# Probes for tracers (USDT) are built where <sys/sdt.h> is; SDT= leaves them out.
-SDT_CFLAGS ?=
-ifeq ($(origin SDT),undefined)
-SDT := $(shell $(CC) $(SDT_CFLAGS) -include sys/sdt.h -fsyntax-only -x c /dev/null 2>/dev/null && echo yes)
-endif
-CFLAGS_nicd += $(if $(SDT),-DNBAR_SDT $(SDT_CFLAGS))
 NICD_MAIN_OBJ := $(NICD_MAIN_SRC:%.c=$(BUILD)/nicd/%.o)
 # The wire "kernel" is built where clang and libbpf are; KERNEL= leaves it out. It contains its programs: users need no clang.
 KERNEL ?= $(shell command -v clang >/dev/null && pkg-config --exists libbpf 2>/dev/null && echo yes)
@@ -89,7 +83,7 @@ CFLAGS_nicd += -I$(dir $(WIRE_BUILD_H))
 # Objects are compiled again if the build has other parts than before: make check installs more than make demo.
 NICD_PARTS := $(BUILD)/parts
 $(NICD_PARTS): parts-always
-	$(Q)mkdir -p $(@D); echo "verbs=$(VERBS) sodium=$(SODIUM) probes=$(SDT)" >$@.new; \
+	$(Q)mkdir -p $(@D); echo "verbs=$(VERBS) sodium=$(SODIUM)" >$@.new; \
 	 if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 $(NICD_OBJ) $(HOSTNIC_OBJ): $(NICD_PARTS)
 .PHONY: parts-always
@@ -133,7 +127,6 @@ nicd-left-out:
 	@$(if $(DPDK),:,echo "  no libdpdk: the wire dpdk is left out; for it: apt-get install libdpdk-dev")
 	@$(if $(KERNEL),:,echo "  no clang or no libbpf: the wire kernel is left out; for it: apt-get install clang libbpf-dev")
 	@$(if $(VERBS),:,echo "  no libibverbs: the wire verbs is left out; for it: apt-get install libibverbs-dev")
-	@$(if $(SDT),:,echo "  no <sys/sdt.h>: nbar-nicd has no probes for tracers; for them: apt-get install systemtap-sdt-dev")
 	@$(if $(SODIUM),:,echo "  no libsodium: nbar-nicd has no --key-file; for it: apt-get install libsodium-dev")
 .PHONY: nicd-left-out
 

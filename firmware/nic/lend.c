@@ -116,20 +116,16 @@ bool nbnic_lend_some(struct nbnic_device *d, uint64_t now)
 {
 	bool any = false;
 
+	/* A wire notes no events. */
+	if (d->nic.tracing)
+		return false;
 	for (uint32_t i = 0; i < LOOKS_A_PASS && i < d->nic.high; i++) {
 		if (d->lend_at >= d->nic.high)
 			d->lend_at = 0;
 		struct nbnic_group *g = d->nic.group[d->lend_at++];
 
-		if (!g || g->is_signal || g->lent != d->nic.tracing)
-			continue;
-		/* A wire notes no events. */
-		if (d->nic.tracing) {
-			nbnic_lend_take(d, g, now);
-			any = true;
-		} else if (g->life == NBAR_LIFE_CONNECTED) {
+		if (g && !g->is_signal && !g->lent && g->life == NBAR_LIFE_CONNECTED)
 			any |= lend_group(d, g, now);
-		}
 	}
 	return any;
 }

@@ -231,7 +231,7 @@ struct nbnic {
 	} used;
 	bool full; /* the wire has refused a frame in this pass: the queues wait for the next */
 	bool sweeping;
-	bool tracing; /* the caller sets it, between passes */
+	bool tracing; /* the caller sets it, before the first pass */
 	bool probing; /* groups may be in probes */
 	uint16_t wire;
 	uint32_t nsignal;    /* open "signal" groups: without one, no send ring is read */

@@ -35,11 +35,6 @@ service() {
 		cd ~newcomer/nbar && testbed/fresh/service.sh newcomer"
 }
 
-# The build has probes for tracers.
-probes() {
-	inside "$1" root "cd ~newcomer/nbar && testbed/e2e/probes.sh" && ! grep -q 'has no probes' "$work/out"
-}
-
 mpi() {
 	inside "$1" newcomer "sudo apt-get install -y -qq --no-install-recommends libopenmpi-dev && debian/tests/mpi"
 }
@@ -52,7 +47,6 @@ tests() { # RELEASE
 	ok "$1: the packages' own test of Python" python "$1"
 	ok "$1: the packages' own test of MPI" mpi "$1"
 	ok "$1: the service on two hosts, and MPI by a member of the group nbar" service "$1"
-	ok "$1: a tracer attaches to the daemon" probes "$1"
 }
 
 each_release tests

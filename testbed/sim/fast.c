@@ -8,7 +8,6 @@
 #include "fast_map.h"
 
 #define DECLINES 20000u /* of a million tokens, the fast path passes on this many for no reason */
-#define TRACES 2000u    /* of a million passes, before this many somebody begins or ends a trace */
 
 bool sim_fast_begin(struct sim_nic *n)
 {
@@ -47,8 +46,6 @@ unsigned sim_fast_hear(struct sim_nic *n, uint64_t now)
 {
 	struct sim_fast *f = n->fast;
 
-	if (fast_chance(n, TRACES))
-		n->device.nic.tracing = !n->device.nic.tracing;
 	sim_fast_some(n, 1);
 	if (!f->bell)
 		return 0;

@@ -18,7 +18,6 @@
 
 #include "nicd.h"
 #include "nbar_host.h"
-#include "probes.h"
 
 /* Idle policy "sleep": from the last work to the first sleep, if a NIC itself runs groups. */
 #define AWAKE_NS UINT64_C(200000)
@@ -179,9 +178,7 @@ static void nicd_on_trace(void *ctx, const struct nbar_trace_event *e)
 {
 	const struct nicd_nic *n = ctx;
 
-	if (n->trace)
-		trace_ring_note(n->trace, e, nicd_clock());
-	probes_fire(n->device.name, e);
+	trace_ring_note(n->trace, e, nicd_clock());
 }
 
 static const struct nbnic_platform daemon_platform = {
@@ -244,24 +241,6 @@ bool nicd_pass(struct nicd *d, uint64_t now)
 		work |= nbnic_device_pass(&d->nic[i]->device, now);
 	return work;
 }
-
-#ifdef NBAR_SDT
-/* Turns traces on or off, because a tracer may have come or gone. Called before
- * sleeps, and between passes without work. */
-static void look_for_tracers(struct nicd *d, uint64_t now)
-{
-	if (now < d->probes_next)
-		return;
-	d->probes_next = now + PROBES_LOOK_NS;
-	for (uint32_t i = 0; i < d->nnic; i++)
-		d->nic[i]->device.nic.tracing = d->nic[i]->trace || probes_wanted();
-}
-#else
-static void look_for_tracers(struct nicd *d, uint64_t now)
-{
-	(void)d, (void)now;
-}
-#endif
 
 int nicd_may_sleep(struct nicd *d)
 {
@@ -376,7 +355,6 @@ void nicd_run(struct nicd *d, enum nicd_idle idle, uint64_t spin_ns)
 			/* The pass before the sleep is the next one. */
 			now = nicd_clock();
 		}
-		look_for_tracers(d, now);
 		if (now - work_at < spin_ns && !lent)
 			continue;
 		switch (idle) {

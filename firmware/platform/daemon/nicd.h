@@ -36,7 +36,6 @@ struct nicd {
 	struct nbnic_config config;
 	uint32_t nnic;
 	struct nicd_nic *nic[NBAR_NICS_MAX];
-	uint64_t probes_next; /* polling thread: time of the next look for tracers */
 	int look_fd; /* a pass writes to this eventfd if others wait for a host; -1: none */
 	uint64_t stop_at, stop_latest; /* 0: not asked to stop */
 	struct remote *remote;         /* NULL: no remote hosts */
