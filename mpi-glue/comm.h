@@ -43,7 +43,7 @@
 	X(connect, 0, "the NICs could not be connected")                            \
 	X(reach, 0, "the NICs of its hosts do not hear each other")                 \
 	X(values, 1, "a NIC cannot carry its values")                               \
-	X(slow, 1, "it was faster")                                                 \
+	X(slow, 1, "the NICs were slower")                                          \
 	X(value, 2, "the NICs would take longer for such values")                   \
 	X(opening, 1, "they have taken too little time yet, or are nonblocking")
 

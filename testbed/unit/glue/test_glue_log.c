@@ -216,11 +216,11 @@ static void fallbacks(void **state)
 	c.path = NBMPI_PLAIN;
 	c.why = NBMPI_WHY_slow;
 	path_is(0, "", "");
-	path_is(2, "", FALLBACK "it was faster\n");
+	path_is(2, "", FALLBACK "the NICs were slower\n");
 	c.rank = 1; /* rank 0 prints it */
 	path_is(1, "", "");
 	c.why_rank = 1;
-	path_is(1, "text", FALLBACK "rank 1: it was faster: text\n");
+	path_is(1, "text", FALLBACK "rank 1: the NICs were slower: text\n");
 	c.rank = 0; /* rank 1 prints it */
 	path_is(1, "", "");
 	c.why_rank = 0;
