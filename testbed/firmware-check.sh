@@ -105,33 +105,6 @@ target "riscv64 clang" clang --target=riscv64-unknown-elf -march=rv64imac -mabi=
 target "armv7m clang" clang --target=armv7m-none-eabi -mthumb
 target "aarch64 clang" clang --target=aarch64-none-elf
 
-# The core as a program of the kernel, whose verifier must see that each loop ends and that no index
-# leaves its table.
-bpf() {
-	clang -target bpf -O2 -g -ffreestanding $WARN -Wno-missing-prototypes \
-		-Wno-gnu-statement-expression -Wno-language-extension-token \
-		-isystem "/usr/include/$(gcc -print-multiarch)" -Ifirmware/include -Ifirmware/core \
-		-c testbed/bpf/core.bpf.c -o "$work/core.bpf.o" &&
-		gcc -std=c11 $WARN testbed/bpf/load.c -o "$work/load" -lbpf && "$work/load" "$work/core.bpf.o"
-}
-
-bpf_said() {
-	tail -n 20 "$work/bpf"
-	[ $status = 0 ]
-}
-
-if ! command -v clang >/dev/null || [ ! -e /usr/include/bpf/libbpf.h ]; then
-	skip "bpf: the verifier takes the engine" "apt-get install clang libbpf-dev"
-else
-	bpf >"$work/bpf" 2>&1
-	status=$?
-	if [ $status = 77 ]; then
-		skip "bpf: the verifier takes the engine" "$(cat "$work/bpf")"
-	else
-		ok "bpf: the verifier takes the engine: $(grep -h ' verified' "$work/bpf")" bpf_said
-	fi
-fi
-
 # compiles HEADER COMPILER FLAG...: a file that only includes the header.
 compiles() {
 	local header=$1
