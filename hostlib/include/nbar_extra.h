@@ -131,7 +131,7 @@ struct nbar_share {
 	uint32_t struct_size; /* sizeof, in the library that made the share */
 	struct nbar_endpoint endpoint;
 	uint32_t value_max, values; /* values: index in value[] of the page */
-	/* Of a remote NIC: the process that made the share, and two of its descriptors. */
+	/* Of a remote NIC: the process that opened the port, and two of its descriptors. */
 	uint32_t pid, page, asks;
 	uint64_t inode; /* of the page's memory */
 };

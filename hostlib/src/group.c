@@ -208,14 +208,11 @@ void nbar_group_share(const struct nbar_group *g, struct nbar_share *out)
 		.endpoint = g->endpoint,
 		.value_max = g->value_max,
 		.values = g->values_index,
+		.pid = g->port->link.opener.pid,
+		.page = g->port->link.opener.page,
+		.asks = g->port->link.opener.asks,
+		.inode = g->port->link.opener.inode,
 	};
-	if (!g->port->link.remote)
-		return;
-	g->port->link.shared = true;
-	out->inode = nblib_remote_inode(g->port->link.page_fd);
-	out->pid = (uint32_t)getpid();
-	out->page = (uint32_t)g->port->link.page_fd;
-	out->asks = (uint32_t)g->port->link.asks[0];
 }
 
 int nbar_group_attach(struct nbar_port *port, const struct nbar_share *share,

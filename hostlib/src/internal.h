@@ -63,8 +63,11 @@ struct nblib_link {
 	const struct nbar_rdma_ops *rdma;
 	/* Of a remote NIC, else -1: the memory of the page, and the ends of the pipe of asks. */
 	int page_fd, asks[2];
-	uint32_t opener;    /* the process that has the connection, if it is another one */
-	bool shared;        /* others may be attached */
+	/* Of a remote NIC: the process that has the connection, and its files, as in nbar_share. */
+	struct {
+		uint32_t pid, page, asks;
+		uint64_t inode;
+	} opener;
 	uint32_t socket_id; /* other processes find the NIC by it; 0: none, or a daemon's NIC */
 	char nic[NBAR_NAME_MAX];
 	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
@@ -146,9 +149,6 @@ int nblib_remote_page(struct nbar_port *port);
 /* Attaches to the port of a share: opens the pipe of asks for the link, and returns a descriptor of
  * the memory of the page, for the caller to close. */
 int nblib_remote_share(struct nblib_link *l, const struct nbar_share *share);
-
-/* The inode of the page's memory; 0: not known. */
-uint64_t nblib_remote_inode(int fd);
 
 /* As nblib_start. */
 void nblib_remote_rang(const struct nbar_group *g, uint32_t posted, bool sleeps);

@@ -69,12 +69,12 @@ int nblib_link_lost(const struct nblib_link *l)
 				  "NIC %s is gone: the process that shared it has ended, or does "
 				  "not answer: open ports and groups anew",
 				  l->nic);
-	if (l->opener)
+	if (l->opener.pid && l->page_fd < 0)
 		return nblib_fail(
 			-ENETDOWN,
 			"NIC %s is gone: process %u, which opened the port, or the daemon "
 			"at %s ended or does not answer: open ports and groups anew",
-			l->nic, l->opener, l->path);
+			l->nic, l->opener.pid, l->path);
 	return nblib_fail(
 		-ENETDOWN,
 		"NIC %s is gone: its daemon at %s ended or does not answer: start it again, "

@@ -106,6 +106,14 @@ void nblib_remote_close(struct nblib_link *l)
 	close_all(l);
 }
 
+static uint64_t inode_of(int fd)
+{
+	struct stat st = { .st_ino = 0 };
+
+	(void)fstat(fd, &st);
+	return st.st_ino;
+}
+
 /* Memory that cannot shrink, mapped as the page, and the pipe of asks. A negative errno. */
 static int remote_make(struct nblib_link *l, struct nbar_page **page)
 {
@@ -116,6 +124,10 @@ static int remote_make(struct nblib_link *l, struct nbar_page **page)
 	    fcntl(l->page_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0 ||
 	    pipe2(l->asks, O_CLOEXEC | O_NONBLOCK) < 0)
 		return -errno;
+	l->opener.pid = (uint32_t)getpid();
+	l->opener.page = (uint32_t)l->page_fd;
+	l->opener.asks = (uint32_t)l->asks[0];
+	l->opener.inode = inode_of(l->page_fd);
 	*page = mmap(NULL, sizeof(**page), PROT_READ | PROT_WRITE, MAP_SHARED, l->page_fd, 0);
 	return *page == MAP_FAILED ? -errno : 0;
 }
@@ -168,19 +180,14 @@ static int open_its(const struct nbar_share *share, uint32_t fd, int flags)
 	return open(path, O_RDWR | O_CLOEXEC | flags);
 }
 
-uint64_t nblib_remote_inode(int fd)
-{
-	struct stat st = { .st_ino = 0 };
-
-	(void)fstat(fd, &st);
-	return st.st_ino;
-}
-
 int nblib_remote_share(struct nblib_link *l, const struct nbar_share *share)
 {
 	int fd = -1;
 
-	l->opener = share->pid;
+	l->opener.pid = share->pid;
+	l->opener.page = share->page;
+	l->opener.asks = share->asks;
+	l->opener.inode = share->inode;
 	/* Both ends in one descriptor: to write to it never raises SIGPIPE. */
 	l->asks[1] = open_its(share, share->asks, O_NONBLOCK);
 	if (l->asks[1] >= 0)
@@ -190,7 +197,7 @@ int nblib_remote_share(struct nblib_link *l, const struct nbar_share *share)
 				  "NIC %s: cannot map the page of process %u, which opened port "
 				  "%u: %s: it must run in this PID namespace, and be dumpable",
 				  l->nic, share->pid, share->port, strerror(errno));
-	if (nblib_remote_inode(fd) == share->inode)
+	if (inode_of(fd) == share->inode)
 		return fd;
 	close(fd);
 	return nblib_fail(-ENOENT,
@@ -279,7 +286,7 @@ static void post_with_value(const struct nbar_group *g, uint32_t posted, uint32_
 	const bool has_value = v->epoch == posted && !(v->op & NBAR_VALUE_RESULT);
 	const size_t n = offsetof(struct nbar_value, of) + nblib_value_length(v);
 
-	if (port->link.page && !(port->link.shared && asks_are_left(port))) {
+	if (port->link.page && !asks_are_left(port)) {
 		if (has_value)
 			push_now(port, v, n, NBAR_RDMA_NO_CELL);
 		push_now(port, g->doorbell, sizeof(*g->doorbell), to);
@@ -326,7 +333,7 @@ void nblib_remote_settle(struct nbar_port *port)
 
 	if (!l->page)
 		push_now(port, port->page, 0, NBAR_RDMA_NO_CELL);
-	while ((!l->page || l->shared) && asks_are_left(port) && wait_for_asks(l, &nwait))
+	while (asks_are_left(port) && wait_for_asks(l, &nwait))
 		;
 	while (l->page && l->rdma->arrived(l->page, &mark) == 0 && wait_now(l, &nwait))
 		;

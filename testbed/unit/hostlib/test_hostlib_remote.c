@@ -635,7 +635,7 @@ static void an_attached_process_asks(void **state)
 	static struct nbar_process_team team;
 	const size_t doorbell = offsetof(struct nbar_page, doorbell) + CELL * sizeof(*g->doorbell);
 	struct nbar_value v[2] = { { .op = NBAR_SUM, .type = NBAR_DOUBLE, .count = 1 } };
-	struct nbar_share share;
+	struct nbar_share share, again;
 	struct nbar_group *h;
 	uint32_t ticket;
 	char junk[sizeof(fake.ask)] = { 0 };
@@ -648,6 +648,9 @@ static void an_attached_process_asks(void **state)
 	host->value[0][1].value.count = 77; /* a value of the first process stays */
 	assert_int_equal(nbar_group_attach(other, &share, &h), 0);
 	assert_int_equal(host->value[0][1].value.count, 77);
+	/* It shares what the first process has. */
+	nbar_group_share(h, &again);
+	assert_memory_equal(&again, &share, sizeof(share));
 	assert_int_equal(nbar_process_team_init(&team, 2), 0);
 	assert_int_equal(nbar_process_team_post(&team, g, 0, NULL), 0);
 	assert_int_equal(fake.pushes, 0);
