@@ -46,6 +46,7 @@ class Nbar(MakefilePackage):
             "VERBS=" + ("yes" if spec.satisfies("+rdma") else ""),
             "KERNEL=",
             "BARED_IMAGE=",
+            "PEERS=",  # other compilers' barriers of threads
         ]
 
     @property
