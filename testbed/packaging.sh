@@ -38,12 +38,17 @@ cmake_refuses() {
 	! cmake_project "$1" 2>"$work/cmake.err" && grep "version: $version" "$work/cmake.err"
 }
 
+# Open MPI finds the component, also in a home without folders of Open MPI.
+components() {
+	[ ! -f "$tree/lib64/openmpi/mca_coll_nbar.so" ] || ompi_info --parsable 2>/dev/null | grep -q '^mca:coll:nbar'
+}
+
 # Prints what the shell has after `module load nbar`. $1: a command that prints its changes as a script of bash.
 after_load() {
 	MODULEPATH=$tree/share/modulefiles
 	export MODULEPATH
 	(eval "$($1 bash load nbar)" && type -p nbar nbar-nicd && env | grep -E '^(OMPI_MCA|LD_LIBRARY_PATH|PYTHONPATH|CMAKE|MANPATH)' &&
-		python3 -c 'import nbar' && nbar --version && eval "$($1 bash unload nbar)" && ! env | grep -E '^OMPI_MCA_coll_nbar_enable')
+		HOME=$work/home components && python3 -c 'import nbar' && nbar --version && eval "$($1 bash unload nbar)" && ! env | grep -E '^OMPI_MCA_coll_nbar_enable')
 }
 
 module_loads() {
@@ -52,7 +57,7 @@ module_loads() {
 	cat "$work/module"
 	grep -qx "$tree/bin/nbar-nicd" "$work/module" && grep -qx "OMPI_MCA_coll_nbar_enable=1" "$work/module" &&
 		grep -q "^LD_LIBRARY_PATH=$tree/lib64" "$work/module" &&
-		grep -qx "OMPI_MCA_mca_base_component_path=SYS_DEFAULT:USER_DEFAULT:$tree/lib64/openmpi" "$work/module" &&
+		grep -qx "OMPI_MCA_mca_base_component_path=SYS_DEFAULT:$tree/lib64/openmpi:USER_DEFAULT" "$work/module" &&
 		tail -n 1 "$work/module" | grep -q "$version"
 }
 

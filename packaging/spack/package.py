@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # For Spack 1.x: put it into packages/nbar/package.py of a repository of your own, then, in the folder
-# with the sources, `spack dev-build nbar@0.1.0`. Written by Spack's published rules; not run there yet.
+# with the sources, `spack dev-build nbar@0.1.0`. Tried with Spack 0.23, which has neither the first import
+# nor the languages c and cxx; names of packages compared with those of Spack 1.1.
 from spack_repo.builtin.build_systems.makefile import MakefilePackage
 
 from spack.package import *
@@ -62,5 +63,5 @@ class Nbar(MakefilePackage):
             env.set("OMPI_MCA_coll_nbar_enable", "1")
             env.set(
                 "OMPI_MCA_mca_base_component_path",
-                "SYS_DEFAULT:USER_DEFAULT:" + self.prefix.lib.openmpi,
+                "SYS_DEFAULT:" + self.prefix.lib.openmpi + ":USER_DEFAULT",
             )
