@@ -46,7 +46,8 @@ struct nbar_rdma_ops {
 	int (*listen)(const char *address, struct nbar_rdma **out, int *sock,
 		      char text[NBAR_RDMA_TEXT]);
 	/* Host: connects to this NIC of a daemon. *sock: the control socket, for the caller to
-	 * close. wake(cell) is called by a thread of the library. */
+	 * close. wake(cell) is called by a thread of the library; after join also with
+	 * NBAR_RDMA_NO_CELL, when the link has ended. */
 	int (*connect)(const char *address, const char *nic, void (*wake)(void *arg, uint32_t cell),
 		       struct nbar_rdma **out, int *sock, char text[NBAR_RDMA_TEXT]);
 	/* Host: also ends the link. NIC: call it after all links have ended. */

@@ -31,7 +31,8 @@ int nbar_group_fd(struct nbar_group *g)
 	if (g->attached)
 		return nblib_fail(-EPERM, "this process is only attached to the group: the process "
 					  "that opened it can poll");
-	err = nblib_link_call(&g->port->link, &call);
+	err = g->port->link.remote ? nblib_remote_events(g)
+				   : nblib_link_call(&g->port->link, &call);
 	if (err)
 		return err;
 	return g->events >= 0 ? g->events

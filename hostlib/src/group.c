@@ -91,6 +91,8 @@ static int take_reply(struct nbar_group *g, const struct nbar_rep_group_open *re
 
 static void group_free(struct nbar_group *g)
 {
+	if (g->events_end >= 0)
+		nblib_remote_events_end(g);
 	if (g->events >= 0)
 		close(g->events);
 	free(g->peer);
@@ -112,6 +114,7 @@ static struct nbar_group *group_alloc(struct nbar_port *port, const struct nbar_
 		.rank = attr->rank,
 		.size = attr->size,
 		.events = -1,
+		.events_end = -1,
 		.peer = malloc(most * sizeof(*g->peer)),
 	};
 	if (g->peer)

@@ -150,6 +150,10 @@ int nblib_remote_page(struct nbar_port *port);
  * the memory of the page, for the caller to close. */
 int nblib_remote_share(struct nblib_link *l, const struct nbar_share *share);
 
+/* A socket for polling, g->events; its other end closes before the link does. */
+int nblib_remote_events(struct nbar_group *g);
+void nblib_remote_events_end(struct nbar_group *g);
+
 /* As nblib_start. */
 void nblib_remote_rang(const struct nbar_group *g, uint32_t posted, bool sleeps);
 
@@ -175,7 +179,11 @@ struct nbar_port {
 	struct nbar_results *results; /* NULL: in the page */
 	bool has_start;
 	int start;
-	struct nbar_port *next;                    /* all ports of the process, for fork */
+	struct nbar_port *next; /* all ports of the process, for fork */
+	/* remote.c: groups with a descriptor. The library's thread walks the list, under the lock.
+	 */
+	struct nbar_group *polled;
+	pthread_mutex_t polled_lock;
 	uint32_t sends_put, sends_taken;           /* sends_taken: as this host last read it */
 	uint32_t recvs_taken, recvs_told;          /* recvs_told: as this host last published it */
 	struct nbar_group *group[NBAR_GROUPS_MAX]; /* by cell */
@@ -215,6 +223,9 @@ struct nbar_group {
 	uint32_t aborted;    /* by order.h */
 	uint32_t abort_sent; /* the NIC knows of the abort; by order.h */
 	int events;          /* event.c: the NIC writes to this socket with each wake; -1: none */
+	/* remote.c: the other end of this socket, or -1; and the next group of port->polled */
+	int events_end;
+	struct nbar_group *next_polled;
 	struct nbar_endpoint endpoint;
 	uint32_t cell, rank, size;
 	uint32_t npeer, nconnected;

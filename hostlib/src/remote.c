@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,13 +59,53 @@ static int remote_load(const char *name, const struct nbar_rdma_ops **out)
 	return 0;
 }
 
-/* Called by the library's thread: those who sleep read the completion. */
+/* Called by the library's thread: those who sleep or poll read the completion. */
 static void remote_on_wake(void *arg, uint32_t cell)
 {
-	struct nbar_page *page = arg;
+	struct nbar_port *port = arg;
 
 	if (cell < NBAR_GROUPS_MAX)
-		syscall(SYS_futex, &page->completion[cell].wake, FUTEX_WAKE, INT_MAX);
+		syscall(SYS_futex, &port->page->completion[cell].wake, FUTEX_WAKE, INT_MAX);
+	pthread_mutex_lock(&port->polled_lock);
+	for (const struct nbar_group *g = port->polled; g; g = g->next_polled)
+		if (cell == NBAR_RDMA_NO_CELL)
+			shutdown(g->events_end, SHUT_RDWR);
+		else if (cell == g->cell)
+			(void)send(g->events_end, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+	pthread_mutex_unlock(&port->polled_lock);
+}
+
+int nblib_remote_events(struct nbar_group *g)
+{
+	struct nbar_port *port = g->port;
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return nblib_fail(-errno, "NIC %s: no descriptor to poll: %s", port->link.nic,
+				  strerror(errno));
+	pthread_mutex_lock(&port->polled_lock);
+	g->events = pair[0];
+	g->events_end = pair[1];
+	g->next_polled = port->polled;
+	port->polled = g;
+	pthread_mutex_unlock(&port->polled_lock);
+	/* If the link ends from here on, the library's thread ends the pair, too. */
+	return nblib_link_look(&port->link) ? nblib_link_lost(&port->link) : 0;
+}
+
+void nblib_remote_events_end(struct nbar_group *g)
+{
+	struct nbar_group **at = &g->port->polled;
+
+	/* In a child of the process nobody walks the list, and the lock may be held for ever. */
+	if (order_down_read(&g->port->link.down) != NBLIB_FORKED) {
+		pthread_mutex_lock(&g->port->polled_lock);
+		while (*at != g)
+			at = &(*at)->next_polled;
+		*at = g->next_polled;
+		pthread_mutex_unlock(&g->port->polled_lock);
+	}
+	close(g->events_end);
 }
 
 int nblib_remote_connect(struct nblib_link *l, const char *name)
@@ -151,7 +192,8 @@ int nblib_remote_page(struct nbar_port *port)
 	port->page->version = NBAR_ABI_VERSION;
 	port->page->port = port->number;
 	port->page->life = 1;
-	err = l->rdma->join(l->remote, port->page, port->page, l->asks[0], &l->page, &mine, text);
+	pthread_mutex_init(&port->polled_lock, NULL);
+	err = l->rdma->join(l->remote, port->page, port, l->asks[0], &l->page, &mine, text);
 	if (err)
 		err = nblib_fail(err, "NIC %s: %s", l->nic, text);
 	else

@@ -145,6 +145,7 @@ for rank in 2 3; do
 done
 unset NBAR_NIC
 ok "signals" "$oracle" -H -i 100 $a $b rdma:$at/n2
+ok "a program that polls a descriptor" "$BUILD/examples/events" $a
 ok "queue pairs and memory of closed ports are given back" soon unchanged "$qps" "$mrs" "$pds"
 ok "no host can write to the page of another" domains
 ok "a host is killed: the errors name its rank" dies 'kill -KILL $(pgrep -P $main | tail -n 1)' 'process of rank 2 ended'

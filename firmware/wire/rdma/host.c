@@ -182,6 +182,7 @@ static void *host_main(void *arg)
 {
 	struct nbar_rdma *d = arg;
 	struct rdma_host *h = d->host;
+	const struct nbar_rdma_link *link;
 	bool over = false;
 
 	while (!over && !h->lost) {
@@ -229,6 +230,11 @@ static void *host_main(void *arg)
 	/* libnbar reads the end, and takes the link as lost. */
 	shutdown(h->pair, SHUT_RDWR);
 	shutdown(h->tcp, SHUT_RDWR);
+	pthread_mutex_lock(&h->lock);
+	link = h->link;
+	pthread_mutex_unlock(&h->lock);
+	if (link)
+		h->wake(link->arg, NBAR_RDMA_NO_CELL);
 	return NULL;
 }
 

@@ -8,7 +8,9 @@
  * Linked with --wrap for the calls that it replaces.
  */
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <linux/futex.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
@@ -73,7 +75,7 @@ static int fake_join(struct nbar_rdma *d, struct nbar_page *of, void *arg, int a
 		     struct nbar_rdma_link **out, struct nbar_rdma_end *mine,
 		     char text[NBAR_RDMA_TEXT])
 {
-	assert_ptr_equal(arg, of);
+	assert_ptr_equal(of, ((struct nbar_port *)arg)->page);
 	host = of;
 	*out = (struct nbar_rdma_link *)&copy;
 	*mine = (struct nbar_rdma_end){ .qpn = 5 };
@@ -237,15 +239,20 @@ static int open_port(void)
 	return nbar_open(NIC, &remote);
 }
 
-static int ask_group(void)
+static int ask_group_at(uint32_t seq, uint32_t cell)
 {
 	const struct nbar_group_attr attr = {
 		.rank = 0, .size = 1, .value_max = 64, .struct_size = sizeof(attr)
 	};
 	struct nbar_endpoint endpoint;
 
-	answer(NBAR_OP_GROUP_OPEN, 3, 0, CELL);
+	answer(NBAR_OP_GROUP_OPEN, seq, 0, cell);
 	return nbar_group_open(remote, &attr, &g, &endpoint);
+}
+
+static int ask_group(void)
+{
+	return ask_group_at(3, CELL);
 }
 
 static int begin_group(void **state)
@@ -507,10 +514,10 @@ static void signals(void **state)
 
 static void wakes(void **state)
 {
-	fake.wake(host, CELL);
+	fake.wake(remote, CELL);
 	assert_ptr_equal(fake.futex, &host->completion[CELL].wake);
 	fake.futex = NULL;
-	fake.wake(host, NBAR_GROUPS_MAX);
+	fake.wake(remote, NBAR_GROUPS_MAX);
 	assert_null(fake.futex);
 	assert_int_equal(nblib_link_pid(&remote->link), 0);
 }
@@ -528,7 +535,7 @@ static void a_nic_that_does_not_run(void **state)
 /* In a child of fork(), the library's thread does not run. */
 static void forked(void **state)
 {
-	int sock = dup(remote->link.sock);
+	int sock = dup(remote->link.sock), fd = nbar_group_fd(g), end = g->events_end;
 
 	order_down_write(&remote->link.down, NBLIB_FORKED);
 	nbar_close(remote);
@@ -536,6 +543,68 @@ static void forked(void **state)
 	port.link.sock = sock;
 	assert_int_equal(fake.forked, 1);
 	assert_int_equal(fake.closed, 0);
+	assert_true(fcntl(fd, F_GETFD) < 0 && fcntl(end, F_GETFD) < 0);
+}
+
+static bool readable(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) == 1;
+}
+
+/* Groups with a descriptor: woken by their cell, and by the end of the connection. */
+static void groups_are_polled(void **state)
+{
+	struct nbar_group *h = g;
+	uint32_t ticket, n = unit_descriptors();
+	int fd, second;
+
+	fd = nbar_group_fd(g);
+	assert_true(fd >= 0 && nbar_group_fd(g) == fd);
+	assert_int_equal(unit_descriptors(), n + 2);
+	host->settled = 5;
+	assert_int_equal(ask_group_at(5, CELL + 1), 0);
+	second = nbar_group_fd(g);
+	assert_true(second >= 0 && second != fd);
+	assert_int_equal(nbar_post(h, &ticket), 0);
+	assert_int_equal(nbar_group_arm(h, ticket), 0);
+	assert_int_equal(fake.n, sizeof(uint32_t));
+	assert_int_equal(copy.doorbell[CELL].wake_seq, 1);
+	fake.wake(remote, CELL + 2);
+	assert_false(readable(fd) || readable(second));
+	fake.wake(remote, CELL);
+	fake.wake(remote, CELL);
+	assert_true(readable(fd) && !readable(second));
+	assert_int_equal(nbar_group_arm(h, ticket), 0);
+	assert_false(readable(fd));
+	host->completion[CELL].word = ticket;
+	assert_int_equal(nbar_group_arm(h, ticket), 1);
+	answer(NBAR_OP_GROUP_CLOSE, 6, 0, 0);
+	nbar_group_close(g);
+	assert_int_equal(unit_descriptors(), n + 2);
+	g = h;
+	assert_int_equal(nbar_post(g, &ticket), 0);
+	assert_int_equal(nbar_group_arm(g, ticket), 0);
+	shutdown(nic_end, SHUT_RDWR);
+	fake.wake(remote, NBAR_RDMA_NO_CELL);
+	assert_true(readable(fd));
+	says(nbar_group_arm(g, ticket), ENETDOWN, "its daemon at");
+}
+
+/* The connection ends before the descriptor is made, or there is none. */
+static void groups_cannot_be_polled(void **state)
+{
+	struct rlimit before;
+	int lowest = dup(0);
+
+	close(lowest);
+	getrlimit(RLIMIT_NOFILE, &before);
+	setrlimit(RLIMIT_NOFILE, &(struct rlimit){ (rlim_t)lowest + 1, before.rlim_max });
+	says(nbar_group_fd(g), EMFILE, "no descriptor to poll: Too many open files");
+	setrlimit(RLIMIT_NOFILE, &before);
+	shutdown(nic_end, SHUT_RDWR);
+	says(nbar_group_fd(g), ENETDOWN, "its daemon at");
 }
 
 static void no_descriptors(void **state)
@@ -650,7 +719,8 @@ static void an_attached_process_asks(void **state)
 	assert_int_equal(host->value[0][1].value.count, 77);
 	/* It shares what the first process has. */
 	nbar_group_share(h, &again);
-	assert_memory_equal(&again, &share, sizeof(share));
+	assert_true(again.pid == share.pid && again.page == share.page);
+	assert_true(again.asks == share.asks && again.inode == share.inode);
 	assert_int_equal(nbar_process_team_init(&team, 2), 0);
 	assert_int_equal(nbar_process_team_post(&team, g, 0, NULL), 0);
 	assert_int_equal(fake.pushes, 0);
@@ -814,6 +884,8 @@ UNIT_MAIN(NULL, NULL, REMOTE(names), REMOTE(what_fails_at_open), REMOTE(no_page)
 	  UNIT_IN(a_group_closes_when_all_has_arrived, begin_group, end),
 	  REMOTE(a_group_opens_when_its_cell_has_begun), REMOTE(a_nic_that_pushes_nothing),
 	  REMOTE(the_nic_ends_before_the_cell_begins), UNIT_IN(signals, begin_group, end),
-	  GROUP(wakes), GROUP(a_nic_that_does_not_run), UNIT_IN(forked, begin_group, end),
-	  REMOTE(no_descriptors), GROUP(an_attached_process_asks), GROUP(groups_without_values),
-	  GROUP(nobody_takes_asks), GROUP(a_share_that_cannot_be_mapped))
+	  GROUP(wakes), UNIT_IN(groups_are_polled, begin_group, end),
+	  UNIT_IN(groups_cannot_be_polled, begin_group, end), GROUP(a_nic_that_does_not_run),
+	  UNIT_IN(forked, begin_group, end), REMOTE(no_descriptors),
+	  GROUP(an_attached_process_asks), GROUP(groups_without_values), GROUP(nobody_takes_asks),
+	  GROUP(a_share_that_cannot_be_mapped))

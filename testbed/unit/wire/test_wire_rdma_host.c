@@ -509,22 +509,28 @@ static void hears(uint32_t cell)
 	assert_int_equal(write(fake.events, &cell, sizeof(cell)), sizeof(cell));
 }
 
+static void is_woken(uint32_t expected)
+{
+	uint32_t cell;
+
+	waits(fake.woken[0]);
+	assert_int_equal(read(fake.woken[0], &cell, sizeof(cell)), sizeof(cell));
+	assert_int_equal(cell, expected);
+}
+
 static void threads_are_woken(void **state)
 {
 	assert_int_equal(connects(), 0);
 	assert_int_equal(joins(), 0);
 	for (uint32_t i = 0; i < 3; i++) {
-		uint32_t cell;
-
 		hears(i);
-		waits(fake.woken[0]);
-		assert_int_equal(read(fake.woken[0], &cell, sizeof(cell)), sizeof(cell));
-		assert_int_equal(cell, i);
+		is_woken(i);
 		requests(64, i);
 	}
 	hears(NBAR_RDMA_NO_CELL);
 	has_ended(sock);
 	has_ended(fake.far);
+	is_woken(NBAR_RDMA_NO_CELL); /* those who poll */
 	assert_int_equal(fake.leaves, 0);
 	closes();
 	assert_int_equal(fake.leaves, 1);
