@@ -165,7 +165,8 @@ enum nbar_status {
 
 /*
  * Why a member is missing. Its own NIC finds this out, or a NIC that waits for the member. Pages
- * and frames carry the reason and its age in 16 bits: kind << 13 | exponent << 9 | mantissa.
+ * and frames carry the reason and its age in 16 bits: kind << 13 | exponent << 9 | mantissa. Of a
+ * host's reasons the greatest counts.
  */
 enum nbar_why {
 	NBAR_WHY_UNKNOWN = 0,      /* nothing is known: the member was merely asked */

@@ -145,6 +145,7 @@ static json_t *rank_json(uint32_t rank)
 static json_t *why_json(uint16_t why)
 {
 	static const char *const name[] = { NULL, "late", "stopped", "ended", "silent" };
+	_Static_assert(sizeof(name) / sizeof(name[0]) == NBAR_WHY_END, "a name for each reason");
 	uint32_t kind = NBAR_WHY_KIND(why);
 
 	if (kind == NBAR_WHY_UNKNOWN || kind >= NBAR_WHY_END)

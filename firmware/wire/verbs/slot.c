@@ -2,7 +2,7 @@
 /*
  * slot.c - the memory order in which this NIC reads the receive slots that peers write by RDMA.
  *
- * Called by the polling thread.
+ * Called by the polling thread, in connection.c, which writes slots and takes their tokens.
  */
 #include "verbs.h"
 
