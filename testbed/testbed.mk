@@ -206,7 +206,7 @@ check-mutations: ## breaks the core in many ways and sees the unit tests fail; t
 
 # Mutants by standard operators, drawn from SEED; see testbed/mutate/mutants for the other settings.
 COUNT ?= 60
-check-mutants: all $$(TESTS) $(BUILD)/mc-wait $$(MPI_ORACLE) ## COUNT=60 random mutants of all C files, from SEED; fails if the tests kill too few
+check-mutants: all $$(TESTS) $(BUILD)/mc-wait $$(MPI_ORACLE) $$(MPI_STANDARD) ## COUNT=60 random mutants of all C files, from SEED; fails if the tests kill too few
 	$(Q)testbed/deps.sh clang
 	+$(Q)$(GCOV_MAKE) $(GCOV_BIN)
 	$(Q)$(MAKE) --no-print-directory -Bn all $(UNIT_BIN) >$(BUILD)/mutants.commands

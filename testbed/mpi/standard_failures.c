@@ -240,6 +240,7 @@ void rule_wrong_communicator(void)
 	MPI_Comm comm = duplicate(true);
 	MPI_Errhandler handler;
 
+	heard = 0;
 	MPI_Comm_create_errhandler(on_comm, &handler);
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
 	MPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
