@@ -63,6 +63,12 @@ one_without() { # MPI RANK
 	SAID
 }
 
+# Ranks of one host need no NIC.
+within() {
+	local here=none there=none
+	with_$1 -e host blocking=20
+}
+
 off() {
 	OMPI_MCA_coll_nbar_enable=0 NBAR_MPI_ENABLE=0 with_$1 blocking=20
 }
@@ -82,6 +88,7 @@ for mpi in openmpi mpich; do
 	ok "$mpi: barriers by NICs" with_$mpi -e nic $quick
 	ok "$mpi: rules of the standard" standard $mpi
 	ok "$mpi: in-process NICs" in_process $mpi
+	ok "$mpi: one host without a NIC" within $mpi
 	ok "$mpi: switched off" off $mpi
 	ok "$mpi: empty settings" empty $mpi
 	ok "$mpi: the second rank has no NIC" one_without $mpi 1

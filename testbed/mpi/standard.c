@@ -145,13 +145,17 @@ static void rule_status(void)
 	for (int offloaded = 0; offloaded < 2; offloaded++) {
 		MPI_Comm comm = duplicate(offloaded);
 		MPI_Request request;
+		MPI_Status status;
 		int flag = 0;
 
 		MPI_Ibarrier(comm, &request);
 		while (!flag)
 			MPI_Request_get_status(request, &flag, MPI_STATUS_IGNORE);
-		MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+		memset(&status, 0xff, sizeof(status));
+		MPI_Test(&request, &flag, &status);
 		want(flag && request == MPI_REQUEST_NULL, "complete, and then not");
+		MPI_Test_cancelled(&status, &flag);
+		want(!flag, "a barrier is cancelled");
 		MPI_Comm_free(&comm);
 	}
 }

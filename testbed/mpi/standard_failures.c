@@ -38,35 +38,50 @@ static void want_nbar(int code)
 }
 
 /* The call that reports the failure. */
-enum call { BY_WAIT, BY_TEST, BY_STATUS, BY_WAITALL, BY_TESTALL, BY_WAITSOME, BY_BARRIER, CALLS };
+enum call {
+	BY_WAIT,
+	BY_TEST,
+	BY_STATUS,
+	BY_WAITANY,
+	BY_TESTANY,
+	BY_WAITALL,
+	BY_TESTALL,
+	BY_WAITSOME,
+	BY_TESTSOME,
+	BY_BARRIER,
+	CALLS
+};
 
 /* Completes the failed request together with two requests that succeed: MPI_ERROR of each status is
  * that of its own request. */
 static int find_among(MPI_Request *request, enum call call)
 {
-	MPI_Request all[3] = { MPI_REQUEST_NULL, *request, MPI_REQUEST_NULL };
+	const int at = call == BY_WAITALL ? 0 : 2, others[2] = { 1, 2 - at };
+	MPI_Request all[3];
 	MPI_Status status[3];
 	int flag = 0, rc = MPI_SUCCESS;
 
 	for (int i = 0; i < 3; i++)
 		status[i].MPI_ERROR = 12345; /* no error code of any MPI */
-	MPI_Irecv(NULL, 0, MPI_BYTE, 0, 0, MPI_COMM_SELF, &all[0]);
-	MPI_Isend(NULL, 0, MPI_BYTE, 0, 0, MPI_COMM_SELF, &all[2]);
+	all[at] = *request;
+	MPI_Irecv(NULL, 0, MPI_BYTE, 0, 0, MPI_COMM_SELF, &all[others[0]]);
+	MPI_Isend(NULL, 0, MPI_BYTE, 0, 0, MPI_COMM_SELF, &all[others[1]]);
 	if (call == BY_WAITALL)
 		rc = MPI_Waitall(3, all, status);
 	else
 		while (!flag && rc == MPI_SUCCESS)
 			rc = MPI_Testall(3, all, &flag, status);
-	*request = all[1];
+	*request = all[at];
 	want(rc == MPI_ERR_IN_STATUS, "a call for several does not return MPI_ERR_IN_STATUS");
-	want(status[0].MPI_ERROR == MPI_SUCCESS && status[2].MPI_ERROR == MPI_SUCCESS,
-	     "the failure of one request changes MPI_ERROR of another");
-	return status[1].MPI_ERROR;
+	for (int i = 0; i < 2; i++)
+		want(status[others[i]].MPI_ERROR == MPI_SUCCESS,
+		     "the failure of one request changes MPI_ERROR of another");
+	return status[at].MPI_ERROR;
 }
 
 static bool for_several(enum call call)
 {
-	return call == BY_WAITALL || call == BY_TESTALL || call == BY_WAITSOME;
+	return call >= BY_WAITALL && call <= BY_TESTSOME;
 }
 
 static int find(MPI_Comm comm, MPI_Request *request, enum call call)
@@ -86,13 +101,22 @@ static int find(MPI_Comm comm, MPI_Request *request, enum call call)
 			rc = MPI_Request_get_status(*request, &flag, &status);
 		heard = 0;
 		return MPI_Wait(request, &status);
+	case BY_WAITANY:
+		return MPI_Waitany(1, request, &index, &status);
+	case BY_TESTANY:
+		while (!flag && rc == MPI_SUCCESS)
+			rc = MPI_Testany(1, request, &index, &flag, &status);
+		return rc;
 	case BY_WAITALL:
 	case BY_TESTALL:
 		return find_among(request, call);
 	case BY_WAITSOME:
-		rc = MPI_Waitsome(1, request, &flag, &index, &status);
-		want(rc == MPI_ERR_IN_STATUS, "MPI_Waitsome does not return MPI_ERR_IN_STATUS");
-		want(flag == 1 && index == 0, "MPI_Waitsome does not name the request");
+	case BY_TESTSOME:
+		while (flag == 0 && rc == MPI_SUCCESS)
+			rc = call == BY_WAITSOME ? MPI_Waitsome(1, request, &flag, &index, &status)
+						 : MPI_Testsome(1, request, &flag, &index, &status);
+		want(rc == MPI_ERR_IN_STATUS, "a call for some does not return MPI_ERR_IN_STATUS");
+		want(flag == 1 && index == 0, "a call for some does not name the request");
 		return status.MPI_ERROR;
 	case BY_BARRIER:
 	case CALLS:
