@@ -163,10 +163,10 @@ static uint32_t *coll_mates(void *mpi, uint32_t *n, enum nbmpi_why *why)
 			continue;
 		wider = poor ? NULL : realloc(mate, (*n + 1) * sizeof(*mate));
 		poor = !wider;
-		if (wider)
+		if (wider) {
 			mate = wider;
-		if (wider)
 			mate[*n] = (uint32_t)r;
+		}
 		(*n)++;
 	}
 	if (*why == NBMPI_WHY_none && *n < (uint32_t)ompi_comm_size(comm) && module_lacks_nic(comm))
@@ -517,19 +517,22 @@ static void module_construct(mca_coll_nbar_module_t *module)
 	module->iallreduce_module = NULL;
 }
 
+/* Until module_enable there is none. */
+static void module_release(mca_coll_base_module_t *module)
+{
+	if (module)
+		OBJ_RELEASE(module);
+}
+
 static void module_destruct(mca_coll_nbar_module_t *module)
 {
 	for (int kind = 0; kind < NBMPI_KINDS; kind++)
 		if (module->comm[kind])
 			nbmpi_comm_close(module->comm[kind]);
-	if (module->barrier_module)
-		OBJ_RELEASE(module->barrier_module);
-	if (module->ibarrier_module)
-		OBJ_RELEASE(module->ibarrier_module);
-	if (module->allreduce_module)
-		OBJ_RELEASE(module->allreduce_module);
-	if (module->iallreduce_module)
-		OBJ_RELEASE(module->iallreduce_module);
+	module_release(module->barrier_module);
+	module_release(module->ibarrier_module);
+	module_release(module->allreduce_module);
+	module_release(module->iallreduce_module);
 }
 
 OBJ_CLASS_INSTANCE(mca_coll_nbar_module_t, mca_coll_base_module_t, module_construct,

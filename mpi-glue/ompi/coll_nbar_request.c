@@ -176,7 +176,6 @@ ompi_request_t *coll_nbar_request_new(ompi_communicator_t *comm, const struct nb
 	r->super.req_status.MPI_ERROR = MPI_SUCCESS;
 	r->super.req_status._cancelled = 0;
 	r->super.req_free = request_free;
-	r->super.req_cancel = NULL;
 	r->super.req_mpi_object.comm = comm;
 	OBJ_RETAIN(comm);
 	return &r->super;
