@@ -23,7 +23,6 @@ enum fault {
 	FAULT_DIGEST, /* other ranks have another profile */
 	FAULT_MEMORY,
 	FAULT_PLACE, /* two hosts have the same index in the profile */
-	FAULT_END
 };
 
 /* The profile of this process, read once; with nbmpi_self.lock. */
@@ -82,18 +81,25 @@ static enum fault read_profile(void)
 	return FAULT_NONE;
 }
 
-static const char *fault_text(uint32_t fault)
+static const char *fault_text(enum fault fault)
 {
-	static const char *const text[FAULT_END] = {
-		[FAULT_LIBRARY] = "cannot load " NBAR_TUNE_LIBRARY,
-		[FAULT_PROFILE] = "cannot read the profile",
-		[FAULT_HOST] = "the profile does not have its host",
-		[FAULT_DIGEST] = "has another profile than other ranks",
-		[FAULT_MEMORY] = "has no memory for the places of all hosts",
-		[FAULT_PLACE] = "another host has the same place in the profile",
-	};
-
-	return fault < FAULT_END && text[fault] ? text[fault] : "has another version of nbar";
+	switch (fault) {
+	case FAULT_LIBRARY:
+		return "cannot load " NBAR_TUNE_LIBRARY;
+	case FAULT_PROFILE:
+		return "cannot read the profile";
+	case FAULT_HOST:
+		return "the profile does not have its host";
+	case FAULT_DIGEST:
+		return "has another profile than other ranks";
+	case FAULT_MEMORY:
+		return "has no memory for the places of all hosts";
+	case FAULT_PLACE:
+		return "another host has the same place in the profile";
+	case FAULT_NONE:
+		break;
+	}
+	return "has another version of nbar";
 }
 
 /* Votes on faults. *least: if a rank has a fault, the least vote against; else the least `value` of
@@ -179,7 +185,7 @@ int nbmpi_tuned_agree(struct nbmpi_comm *c, const struct nbmpi_channel *at)
 	if (!c->tuned && c->rank == 0)
 		nbmpi_log(1, "communicator of %u ranks: algorithm auto in place of %s: rank %u: %s",
 			  c->size, nbmpi_self.start.config.alg, (uint32_t)(least >> 32),
-			  fault_text((uint32_t)least));
+			  fault_text((enum fault)(uint32_t)least));
 	return 0;
 }
 

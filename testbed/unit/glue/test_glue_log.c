@@ -235,6 +235,9 @@ static void fallbacks(void **state)
 	c.why = NBMPI_WHY_reach;
 	path_is(0, "", FALLBACK "rank 0: the NICs of its hosts do not hear each other\n");
 	path_is(0, "", "");
+	c.why = NBMPI_WHY_END; /* no rank sends it */
+	path_is(0, "", "");
+	path_is(1, "", FALLBACK "rank 0: an unknown reason\n");
 }
 
 static void counters(void **state)
