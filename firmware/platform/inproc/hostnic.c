@@ -19,6 +19,7 @@
 #include "control.h"
 #include "hostnic.h"
 #include "nbar_hostnic.h"
+#include "spec.h"
 
 /* When a process ends, its peers have this time to ask for last tokens that they missed. */
 #define PARTING_NS UINT64_C(20000000)
@@ -31,7 +32,7 @@ struct nbar_hostnic {
 	struct nicd nicd;
 	struct control *control;
 	int look_fd; /* eventfd: the control thread must check whether the NIC is still needed */
-	char text[]; /* of the specification */
+	char text[SPEC_TEXT_MAX]; /* of the specification */
 };
 
 /* All NICs of the process; `ending`: NICs that are about to end. */
@@ -114,18 +115,18 @@ static int hostnic_start(struct nbar_hostnic *n)
 
 static int hostnic_make(const char *text, struct nbar_hostnic **out)
 {
-	struct nbar_hostnic *n = calloc(1, sizeof(*n) + strlen(text) + 1);
+	struct nbar_hostnic *n = calloc(1, sizeof(*n));
 	struct wire_base *wire;
 	int rc;
 
 	if (!n)
 		return -ENOMEM;
-	strcpy(n->text, text);
 	rc = hostnic_spec_open(text, &n->spec, &wire);
 	if (rc < 0) {
 		hostnic_free(n);
 		return rc;
 	}
+	strcpy(n->text, text); /* it fits: the specification has been read */
 	nicd_init(&n->nicd, &n->spec.set.config);
 	mailbox_share(&n->nicd.mailbox, nicd_clock);
 	n->look_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
