@@ -116,7 +116,7 @@ void control_listen_private(struct control_nic *at)
 		return;
 	remove_left_behind();
 	id = bind_private(fd, &at->socket);
-	if (id != 0 && daemon_listen(fd) == 0 && control_watch(at->control, fd, at) == 0) {
+	if (id && daemon_listen(fd) == 0 && control_watch(at->control, fd, at) == 0) {
 		at->fd = fd;
 		at->socket_id = id;
 		return;

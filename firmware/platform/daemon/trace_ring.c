@@ -55,7 +55,7 @@ static void head_fill(struct trace_ring *t, const char *nic)
 static bool is_trace(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	uint32_t magic = 0;
+	uint32_t magic;
 	bool is = fd >= 0 && read(fd, &magic, sizeof(magic)) == sizeof(magic) &&
 		  magic == NBAR_TRACE_MAGIC;
 
