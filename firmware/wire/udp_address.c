@@ -175,10 +175,8 @@ static void address_collect(const struct ifaddrs *list, struct udp_local *local)
 {
 	union udp_name routed[2];
 	bool has[2] = { find_routed(AF_INET, &routed[0]), find_routed(AF_INET6, &routed[1]) };
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0); /* for questions alone */
 
-	if (fd < 0)
-		fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	for (const struct ifaddrs *i = list; i; i = i->ifa_next) {
 		struct udp_local *l = local;
 
