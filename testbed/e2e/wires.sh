@@ -115,6 +115,10 @@ lists() { # WIRE...: the daemon has these wires alone
 	[ "$("$BUILD/nbar-nicd" --list-wires | awk '/^[a-z]/ { print $1 }' | sort | xargs)" = "$*" ]
 }
 
+built() { # the wires of this build
+	{ printf '%s\n' ring shm udp; ls "$BUILD" | sed -n 's/^libnbar-wire-\(.*\)\.so\.0$/\1/p'; } | sort
+}
+
 # A daemon that is alone in its folder.
 no_object() {
 	local built=$BUILD BUILD=$work/bin host
@@ -136,6 +140,12 @@ no_object() {
 	ok "no object: 1,000 barriers of 2" "$oracle" -i 1000 "$work"/no-object/n{0,1}.sock
 	cp "$built/libnbar-hostnic.so.0" "$BUILD/libnbar-wire-dpdk.so.0"
 	ok "another file in its place: wire=dpdk is refused" refuses 2 'libnbar-wire-dpdk.so.0: undefined symbol' wire=dpdk,port=0
+	if [ -e "$built/libnbar-wire-verbs.so.0" ]; then
+		LC_ALL=C sed 's/\([0-9]\.[0-9]\.[0-9]-[0-9]*-[0-9]*\)[0-9]/\1x/' "$built/libnbar-wire-verbs.so.0" \
+			>"$BUILD/libnbar-wire-verbs.so.0"
+		ok "an object of another build: wire=verbs is refused" refuses 2 \
+			'libnbar-wire-verbs.so.0 is of another build of nbar' wire=verbs
+	fi
 }
 
 # Errors that do not depend on the machine are reported before the daemon looks for devices.
@@ -148,6 +158,7 @@ verbs() {
 	fi
 }
 
+ok "the daemon lists the wires of this build" lists $(built)
 ring
 udp
 shm
