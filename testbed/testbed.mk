@@ -56,6 +56,7 @@ $(BUILD)/test_hostlib_wait: ALL_LDFLAGS += $(call wrap,clock_gettime nanosleep p
 $(BUILD)/test_hostlib_wait: ALL_LDFLAGS += $(call wrap,sched_getcpu sched_getaffinity sched_setaffinity)
 # Its calls are followed instruction by instruction: those of the dynamic linker are no part of them.
 $(BUILD)/test_process_team_sleep: ALL_LDFLAGS += $(call wrap,syscall clock_gettime) -Wl,-z,now
+$(BUILD)/test_wire_kernel: ALL_LDFLAGS += $(call wrap,uname)
 $(BUILD)/test_wire_ring: ALL_LDFLAGS += $(call wrap,calloc aligned_alloc free getrandom)
 $(BUILD)/test/testbed/unit/platform/test_hostnic_spec.o: CFLAGS_test += -Ifirmware/platform/inproc
 $(BUILD)/test_hostnic_spec: $(filter %/hostnic_spec.o %/hostnic_log.o,$(HOSTNIC_OBJ))

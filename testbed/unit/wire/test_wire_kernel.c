@@ -314,6 +314,95 @@ static void other_devices(void **unused)
 	}
 }
 
+static const char *release; /* of the kernel; NULL: the true one */
+int __real_uname(struct utsname *name);
+int __wrap_uname(struct utsname *name)
+{
+	int rc = __real_uname(name);
+
+	if (release)
+		snprintf(name->release, sizeof(name->release), "%s", release);
+	return rc;
+}
+
+static void values_need_linux_6_18(void **unused)
+{
+	static const struct {
+		const char *release;
+		bool takes;
+	} cases[] = {
+		{ "5.19.0", false },    { "6.17.9", false }, { "6.18.0", true },
+		{ "6.19.0-rc1", true }, { "7.0.0", true },   { "next", false },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		release = cases[i].release;
+		require(kernel_takes_values() == cases[i].takes, "%s", release);
+	}
+	release = NULL;
+}
+
+/* --- what the daemon takes ----------------------------------------------------------------------
+ */
+
+static void addresses_are_shown(void **unused)
+{
+	const struct nbnic_addr a = address_of(2);
+	char text[64];
+
+	kernel_show(&w->base, &a, text, sizeof(text));
+	assert_string_equal(text, "02:00:00:00:00:0c");
+	kernel_show(&w->base, &w->base.addr, text, sizeof(text));
+	assert_true(strncmp(w->base.text, "v0 ", 3) == 0);
+	assert_string_equal(w->base.text + 3, text);
+}
+
+/* A NIC without groups: each frame is of a stranger. */
+static void polls_are_bounded(void **unused)
+{
+	static struct nbnic nic;
+	const uint64_t *strangers = &nic.counter[NBAR_COUNTER_frames_stranger];
+	const struct sockaddr_ll at = { .sll_family = AF_PACKET,
+					.sll_ifindex = (int)if_nametoindex("v1") };
+	struct nbfw_token t = { .type = NBFW_TOKEN };
+	unsigned n = 0;
+
+	while (kernel_poll(&w->base, &nic, 0, 8) > 0)
+		;
+	nic.counter[NBAR_COUNTER_frames_stranger] = 0;
+	/* Those to itself have half of the budget. */
+	for (uint32_t i = 0; i < KERNEL_LOOP; i++)
+		assert_true(kernel_transmit(&w->base, &w->base.addr, &t));
+	w->base.refused = 0;
+	assert_false(kernel_transmit(&w->base, &w->base.addr, &t));
+	assert_int_equal(w->base.refused, 1);
+	assert_int_equal(kernel_poll(&w->base, &nic, 0, 8), 4);
+	assert_int_equal(*strangers, 4);
+	assert_int_equal(kernel_poll(&w->base, &nic, 0, 4 * KERNEL_LOOP), KERNEL_LOOP - 4);
+	assert_int_equal(*strangers, KERNEL_LOOP);
+	assert_int_equal(kernel_poll(&w->base, &nic, 0, 8), 0);
+	/* Of two others', one is for this interface. */
+	group_begin("pairwise", 1, 0);
+	t = token_of(0, EPOCH + 1);
+	t.cookie++;
+	for (int i = 0; i < 2; i++) {
+		token_put(&t);
+		packet[5] ^= (uint8_t)i;
+		assert_int_equal(
+			sendto(other_end, packet, length, 0, (const void *)&at, sizeof(at)),
+			length);
+	}
+	for (int i = 0; i < 5000 && n < 2; i++) {
+		unsigned got = kernel_poll(&w->base, &nic, 0, 1);
+
+		assert_in_range(got, 0, 1);
+		n += got;
+		usleep(got ? 0 : 1000);
+	}
+	assert_int_equal(n, 2);
+	assert_int_equal(*strangers, KERNEL_LOOP + 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -326,6 +415,9 @@ int main(void)
 		TEST(some_groups_stay_with_the_daemon),
 		TEST(ended_ports_post_nothing),
 		TEST(other_devices),
+		TEST(values_need_linux_6_18),
+		TEST(addresses_are_shown),
+		TEST(polls_are_bounded),
 	};
 
 	return kernel_cannot() ? 0 : cmocka_run_group_tests(tests, setup_all, teardown_all);

@@ -236,6 +236,8 @@ static void headers_are_those_of_the_daemon(void **unused)
 /* Frames that the programs do not want come to the socket, and go by it. */
 static void the_socket_is_that_of_wire_udp(void **unused)
 {
+	const struct sockaddr_ll at = { .sll_family = AF_PACKET,
+					.sll_ifindex = (int)if_nametoindex("v1") };
 	struct nbnic_addr a = address_of(2);
 	char text[64];
 
@@ -244,6 +246,12 @@ static void the_socket_is_that_of_wire_udp(void **unused)
 			    AT_FRAME == KERNEL_UDP6 ? "[2001:db8::c]:4108" : "192.0.2.12:4108");
 	assert_string_equal(w->base.text, SELF);
 	assert_int_equal(w->base.kind, 3);
+	/* The packet socket gets nothing. */
+	memcpy(packet, w->mac, ETH_ALEN);
+	word_put(packet + AT_PROTOCOL, KERNEL_TYPE);
+	assert_int_equal(sendto(other_end, packet, FRAME, 0, (const void *)&at, sizeof(at)), FRAME);
+	usleep(1000);
+	assert_true(recv(w->fd, packet, sizeof(packet), MSG_DONTWAIT) < 0);
 }
 
 int main(void)
