@@ -144,18 +144,21 @@ static void rule_status(void)
 {
 	for (int offloaded = 0; offloaded < 2; offloaded++) {
 		MPI_Comm comm = duplicate(offloaded);
-		MPI_Request request;
+		MPI_Request request[3];
 		MPI_Status status;
-		int flag = 0;
 
-		MPI_Ibarrier(comm, &request);
-		while (!flag)
-			MPI_Request_get_status(request, &flag, MPI_STATUS_IGNORE);
-		memset(&status, 0xff, sizeof(status));
-		MPI_Test(&request, &flag, &status);
-		want(flag && request == MPI_REQUEST_NULL, "complete, and then not");
-		MPI_Test_cancelled(&status, &flag);
-		want(!flag, "a barrier is cancelled");
+		begin(comm, request, 3);
+		for (int i = 3; i-- > 0;) {
+			int flag = 0;
+
+			while (!flag)
+				MPI_Request_get_status(request[i], &flag, MPI_STATUS_IGNORE);
+			memset(&status, 0xff, sizeof(status));
+			MPI_Test(&request[i], &flag, &status);
+			want(flag && request[i] == MPI_REQUEST_NULL, "complete, and then not");
+			MPI_Test_cancelled(&status, &flag);
+			want(!flag, "a barrier is cancelled");
+		}
 		MPI_Comm_free(&comm);
 	}
 }

@@ -56,7 +56,7 @@ enum call {
  * that of its own request. */
 static int find_among(MPI_Request *request, enum call call)
 {
-	const int at = call == BY_WAITALL ? 0 : 2, others[2] = { 1, 2 - at };
+	const int at = call == BY_TESTALL ? 0 : 2, others[2] = { 1, 2 - at };
 	MPI_Request all[3];
 	MPI_Status status[3];
 	int flag = 0, rc = MPI_SUCCESS;
