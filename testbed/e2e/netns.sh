@@ -25,8 +25,14 @@ recovered() { # NICs have sent PULLs, and counted duplicates
 	grep -qE '"pulls_sent": [1-9]' "$work/stat" && grep -qE '"tokens_(duplicate|stale)": [1-9]' "$work/stat"
 }
 
+named() { # by its device and its MAC address
+	local mac=$(ip -o link show va | sed 's/.*ether //; s/ .*//')
+	grep -i "^nic n0 ready: .* net_af_packet0 $mac," "$work/a.out" || { cat "$work/a.out"; return 1; }
+}
+
 ok "dpdk: two network namespaces joined by veth" other_namespace
 ok "dpdk: a daemon on net_af_packet in the first" af_packet_here
+ok "dpdk: its NIC is named" named
 ok "dpdk: another daemon in the second" af_packet_there
 ok "dpdk: ${ITERATIONS:=5000} barriers of 2" "$oracle" -i "$ITERATIONS" "$work/a/n0.sock" "$work/b/n1.sock"
 ok "dpdk: at least as many frames on the wire" frames "$ITERATIONS"
