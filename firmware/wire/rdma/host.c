@@ -165,8 +165,10 @@ static void take_asks(struct rdma_host *h)
 
 	for (uint32_t i = 0; i < ASKS_A_TURN; i++) {
 		__atomic_store_n(asked, 1, __ATOMIC_SEQ_CST);
-		if (!h->has_ask)
+		if (!h->has_ask) {
+			h->mark = NBAR_RDMA_NO_MARK;
 			h->has_ask = read(h->asks, &h->ask, sizeof(h->ask)) == sizeof(h->ask);
+		}
 		if (h->has_ask && !do_ask(h))
 			return;
 		/* Release: the ask is done. Partner: order_asked of libnbar. */
@@ -174,7 +176,6 @@ static void take_asks(struct rdma_host *h)
 		if (!h->has_ask)
 			return;
 		h->has_ask = false;
-		h->mark = NBAR_RDMA_NO_MARK;
 	}
 }
 
@@ -331,7 +332,6 @@ int rdma_connect(const char *address, const char *nic, void (*wake)(void *arg, u
 		return -ENOMEM;
 	}
 	h->tcp = h->pair = h->bell = h->asks = -1;
-	h->mark = NBAR_RDMA_NO_MARK;
 	h->wake = wake;
 	pthread_mutex_init(&h->lock, NULL);
 	d->host = h;
