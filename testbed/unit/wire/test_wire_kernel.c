@@ -403,6 +403,27 @@ static void polls_are_bounded(void **unused)
 	assert_int_equal(*strangers, KERNEL_LOOP + 1);
 }
 
+/* The socket has no room: the NIC sends again. Another error: the frame is lost. */
+static void frames_that_do_not_leave(void **unused)
+{
+	const struct nbfw_token t = { .type = NBFW_TOKEN };
+	const struct nbnic_addr to = address_of(2);
+	const int kept = w->fd;
+	int pair[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM, 0, pair), 0);
+	w->base.refused = w->base.errors = 0;
+	w->fd = pair[0];
+	while (kernel_transmit(&w->base, &to, &t))
+		;
+	assert_true(w->base.refused == 1 && w->base.errors == 0);
+	close(pair[1]);
+	assert_true(kernel_transmit(&w->base, &to, &t));
+	assert_true(w->base.refused == 1 && w->base.errors == 1);
+	w->fd = kept;
+	close(pair[0]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -418,6 +439,7 @@ int main(void)
 		TEST(values_need_linux_6_18),
 		TEST(addresses_are_shown),
 		TEST(polls_are_bounded),
+		TEST(frames_that_do_not_leave),
 	};
 
 	return kernel_cannot() ? 0 : cmocka_run_group_tests(tests, setup_all, teardown_all);
