@@ -475,6 +475,7 @@ static void closed_stdin(void **state)
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	close(STDIN_FILENO);
 	assert_int_equal(rundir_bind(dir, "n0", fd, &s), 0);
+	assert_true(fcntl(STDIN_FILENO, F_GETFD) < 0); /* closed again */
 	snprintf(want, sizeof(want), "%d\nn0.sock %020llu\n", (int)getpid(),
 		 (unsigned long long)s.inode);
 	lock_is(lock, want);

@@ -539,9 +539,12 @@ static void answers(void **state)
 /* Peers whose ids fall on one place of the table keep their rings: the first eight of them. */
 static void one_place(void **state)
 {
+	const uint32_t before = mapped();
+	const int in = dup(0);
 	uint64_t id[PROBES + 1];
 	char name[32];
 
+	close(0); /* descriptor 0 is as good as others */
 	for (uint32_t i = 0; i <= PROBES; i++) {
 		struct area *ring;
 		int fd;
@@ -559,7 +562,11 @@ static void one_place(void **state)
 		unlinkat(of(&a)->dir, name, 0); /* now a ring that is no longer mapped is gone */
 	}
 	assert_non_null(peer_of(of(&a), id[PROBES]));
+	assert_int_equal(mapped(), before + PROBES);
 	assert_null(peer_of(of(&a), id[0])); /* it had the place of the last one */
+	assert_int_equal(mapped(), before + PROBES - 1);
+	dup2(in, 0);
+	close(in);
 	for (uint32_t i = 1; i < PROBES; i++)
 		assert_non_null(peer_of(of(&a), id[i]));
 }
