@@ -10,6 +10,7 @@
 #ifdef WIRES_VERBS
 #include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <time.h>
 #include <unistd.h>
@@ -265,6 +266,26 @@ static int begin(void **state)
 	return 0;
 }
 
+static int option(int tcp, int level, int name)
+{
+	socklen_t size = sizeof(int);
+	int value = -1;
+
+	assert_int_equal(__real_getsockopt(tcp, level, name, &value, &size), 0);
+	return value;
+}
+
+/* A daemon that is silent for 8 s is dead; nothing waits for more bytes. */
+static void is_watched(int tcp)
+{
+	assert_int_equal(option(tcp, SOL_SOCKET, SO_KEEPALIVE), 1);
+	assert_int_equal(option(tcp, IPPROTO_TCP, TCP_KEEPIDLE), 1);
+	assert_int_equal(option(tcp, IPPROTO_TCP, TCP_KEEPINTVL), 1);
+	assert_int_equal(option(tcp, IPPROTO_TCP, TCP_KEEPCNT), 8);
+	assert_int_equal(option(tcp, IPPROTO_TCP, TCP_USER_TIMEOUT), 8000);
+	assert_int_equal(option(tcp, IPPROTO_TCP, TCP_NODELAY), 1);
+}
+
 static int says_hello_to(const char *address)
 {
 	int before = (int)unit_descriptors(), tcp = 99, rc;
@@ -275,6 +296,8 @@ static int says_hello_to(const char *address)
 		daemon_replies(-EMFILE, NULL, 0);
 	text[0] = '\0';
 	rc = rdma_hello(address, "n7", &own, &tcp, text);
+	if (rc == 0)
+		is_watched(tcp);
 	if (tcp >= 0)
 		close(tcp);
 	assert_int_equal((int)unit_descriptors(), before);
