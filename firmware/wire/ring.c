@@ -66,7 +66,7 @@ static void ring_close(struct wire_base *base)
 	if (--nopen == 0) {
 		free(frames);
 		frames = NULL;
-		head = tail = 0;
+		head = tail;
 	}
 }
 

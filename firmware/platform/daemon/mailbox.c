@@ -80,7 +80,7 @@ void mailbox_call(struct mailbox *m, mailbox_fn *fn, void *arg)
 	mailbox_ring(m);
 	/* Pairs with the release in mailbox_serve: we see the effects of the call. */
 	while (__atomic_load_n(&m->full, __ATOMIC_ACQUIRE))
-		syscall(SYS_futex, &m->full, FUTEX_WAIT_PRIVATE, 1, NULL, NULL, 0);
+		syscall(SYS_futex, &m->full, FUTEX_WAIT_PRIVATE, 1, NULL);
 }
 
 bool mailbox_serve(struct mailbox *m, uint64_t now)
@@ -91,7 +91,7 @@ bool mailbox_serve(struct mailbox *m, uint64_t now)
 	m->fn(m->arg, now);
 	/* Pairs with the acquire in mailbox_call. */
 	__atomic_store_n(&m->full, 0, __ATOMIC_RELEASE);
-	syscall(SYS_futex, &m->full, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	syscall(SYS_futex, &m->full, FUTEX_WAKE_PRIVATE, 1);
 	return true;
 }
 
