@@ -176,13 +176,14 @@ static void combined_add_notes(const void *arg, const struct bench_options *opt,
 static void combined_describe(const struct options *o, struct result *r, int argc, char **argv)
 {
 	struct sweep_list threads = { .n = o->nthreads };
-	char list[BENCH_LIST_MAX * (NBAR_NAME_MAX + 1)] = "";
+	char list[BENCH_LIST_MAX * (NBAR_NAME_MAX + 1)];
 
 	for (uint32_t i = 0; i < o->nthreads; i++)
 		threads.value[i] = o->threads[i];
 	result_command(r, argc, argv);
 	sweep_list_text(&threads, list, sizeof(list));
 	result_setting_text(r, "threads", list);
+	*list = '\0';
 	for (uint32_t i = 0; i < o->nkind; i++)
 		tool_join(list, sizeof(list), ",", "%s", o->kind[i]);
 	result_setting_text(r, "kind", list);

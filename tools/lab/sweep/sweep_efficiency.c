@@ -62,7 +62,7 @@ static void efficiency_usage(void)
 struct search {
 	enum bench_where where;
 	struct sweep_bisect bisect;
-	double total_us; /* of a loop, at the compute found so far */
+	double total_us; /* of a loop, at the least compute so far that reaches the efficiency */
 	double most_us;  /* the search gives up at this compute */
 };
 
@@ -156,7 +156,7 @@ static void efficiency_add_rows(struct result *r, const struct bench_options *op
 		result_real(r, found[where]);
 		result_real(r, b->sure_low > 0 ? b->sure_low : NAN);
 		result_real(r, b->sure_high > 0 ? b->sure_high : NAN);
-		result_real(r, search[w].total_us > 0 ? search[w].total_us : NAN);
+		result_real(r, found[where] > 0 ? search[w].total_us : NAN);
 		result_real(r, where == BENCH_NIC ? 100 * (1 - found[where] / found[BENCH_HOST])
 						  : NAN);
 	}
@@ -187,7 +187,6 @@ static int run_all_efficiencies(struct bench_session *s, const struct options *o
 			double guess = barrier[w] * e / (1 - e);
 
 			sweep_bisect_begin(&search[w].bisect, guess, e, TOLERANCE);
-			search[w].total_us = 0;
 			search[w].most_us = COMPUTE_MAX * guess;
 		}
 		r = efficiency_seek(s, c, search);
