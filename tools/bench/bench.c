@@ -113,8 +113,6 @@ int tool_bench(int argc, char **argv)
 		return r;
 	name_wires(&opt);
 	point = make_points(&opt, &n);
-	if (!point)
-		return TOOL_FAILED;
 	memcpy(column, keys, sizeof(keys));
 	n_column = NKEY + metric_columns(tables(&opt), column + NKEY);
 	result = result_new("bench", column, n_column);

@@ -148,8 +148,6 @@ int bench_threads_drive(const struct bench_host *h, struct bench_member *m)
 		if (thread[i].total_ns > m->out->total_ns)
 			m->out->total_ns = thread[i].total_ns;
 	}
-	m->left = 0;
-	m->ticket = h->config->warmup + h->config->iters;
 	free(team);
 	free(thread);
 	return 0;

@@ -74,7 +74,6 @@ int bench_tuned_make(const struct bench_options *opt, const struct bench_config 
 	struct bench_tuned *t;
 	char why[512] = "no memory";
 
-	*out = NULL;
 	if (strcmp(config->alg, NBAR_TUNE_NAME) != 0)
 		return 0;
 	*out = t = calloc(1, sizeof(*t) + config->nodes * sizeof(*t->host));

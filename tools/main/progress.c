@@ -31,7 +31,7 @@ void progress_time(double seconds, char *out, unsigned size)
 void progress_show(struct progress *p, const char *format, ...)
 {
 	enum { WIDTH = 24 };
-	double part = p->all > 0 && p->done < p->all ? p->done / p->all : 1;
+	double part = p->done < p->all ? p->done / p->all : 1;
 	int full = (int)(part * WIDTH);
 	char what[96], left[32] = "";
 	va_list args;

@@ -212,7 +212,7 @@ int search_run(struct search *s, struct scheme *c)
 	} while (!rc && x.better && s->budget);
 	if (!rc && !s->best)
 		rc = -EINVAL;
-	if (!rc && x.at != c)
+	if (x.at != c)
 		scheme_copy(c, x.at);
 	pattern_free(&x.pattern);
 	scheme_free(spare);
