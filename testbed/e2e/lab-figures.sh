@@ -57,6 +57,13 @@ ok "simulate: delays from host to NIC and back" figures 'abs(row("dissemination:
 	simulate $loggp --post 3 --notice 5
 ok "simulate: six links of a fat tree" figures 'abs(row("dissemination:1")["mean"] - (0.2 + 6 * 0.15 + 0.1 + 0.2)) < 1e-6' \
 	simulate $fat
+ok "simulate: late messages and stops of cores are on the path" figures \
+	'[abs(x["worst"] - 1.4 * x["path_hops"] - x["path_queue"] - x["path_noise"]) < 1e-3 < x["path_noise"] for x in rows.values()] == [True]' \
+	simulate $loggp --reorder 100:50 --noise 5:1
+ok "simulate: its settings and notes" figures 'r["settings"] == {"net": "dragonfly", "L_ns": 1, "o_ns": 2, "g_ns": 3, "G_ns": 4,
+	"hop_ns": 5, "link_byte_ns": 8, "frame_bytes": 6, "cores": 7, "barriers": 8, "loss_percent": 9, "seed": 10} and
+	r["notes"][0].startswith("8 barriers a run") and "the process held" in r["notes"][1]' simulate --net dragonfly \
+	--loggp L=1,o=2,g=3,G=4 --hop 5 --rate 1 --frame 6 --cores 7 -i 8 --loss 9 --seed 10 --members 9
 ok "simulate: a late host" figures '1000 <= row("dissemination:1")["mean"] <= 1010' simulate $loggp --late 7:1000
 ok "simulate: a dead NIC is named" wants 1 "7 members failed; most of them blame rank 5" "$lab" simulate $loggp --dead 5
 ok "simulate: costs of a profile" figures \
@@ -83,5 +90,10 @@ ok "tune: three racks meet once" tunes "$work/far" "dissemination:2 among n0 n4 
 ok "tune: measured barriers scale the prediction" tunes "$work/near" \
 	"predicted: 7.47 us; the best flat barrier, linear: 14.00 us" \
 	"the best flat barrier takes 0.47 times as long as predicted; median deviation of the measured flat barriers: 1.6 %"
-ok "profile: of eight hosts by default" figures 'len(r["rows"]) == 56' profile --output "$work/own" -i 1 -x 0
+# 16 us * 48 / 28.
+profile 3 1 10 2 '{"flat_ns": {"pairwise": 48000}}' >"$work/pairwise"
+ok "tune: one of them is enough" tunes "$work/pairwise" "predicted: 27.43 us; the best flat barrier, dissemination:2: 27.43 us"
+ok "profile: of eight hosts by default" figures 'len(r["rows"]) == 56 and {"nodes": "8", "where": "nic", "iterations": 100,
+	"warmup": 10, "ranks": "sorted"}.items() <= r["settings"].items()' profile --output "$work/own"
+ok "profile: medians of 100 barriers" grep 'nbar-lab profile --where nic, wire ring, percentile 50 of 100 barriers a pair' "$work/own"
 finish

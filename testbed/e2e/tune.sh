@@ -33,11 +33,23 @@ prof() {
 	}'
 }
 
+# FILE HOSTS: in the profile, every call costs something. On a busy machine, a single message may seem to be free.
+costs() {
+	python3 - "$@" <<'PYTHON'
+import json, sys
+p, n = json.load(open(sys.argv[1])), int(sys.argv[2])
+at = p.get("class", range(n))
+assert len(p["hosts"]) == len(at) == n
+assert all(p["self_ns"][i] if "class" in p else p["O_ns"][i][i] for i in at), p
+assert "class" in p or any(p["O_ns"][i][j] + p["L_ns"][i][j] for i in at for j in at if i != j), p
+PYTHON
+}
+
 measures() {
 	"$lab" profile --nodes 5 -i 10 -x 2 --output "$work/own" "$@" >"$work/out" || return 1
 	cat "$work/out" "$work/own"
 	[ "$(grep -cE '^n[0-4] +n[0-4] +[0-9.]+ +[0-9.]+' "$work/out")" = 20 ] &&
-		grep -q '"hosts": \["n0", "n1", "n2", "n3", "n4"\]' "$work/own" &&
+		grep -q '"hosts": \["n0", "n1", "n2", "n3", "n4"\]' "$work/own" && costs "$work/own" 5 &&
 		"$lab" tune "$work/own"
 }
 
@@ -69,7 +81,7 @@ predicts() {
 samples() {
 	"$lab" profile --sample --nodes 5 -i 10 -x 2 --output "$work/sample" "$@" >"$work/out" || return 1
 	cat "$work/out" "$work/sample"
-	grep -qE '^[1-5] clusters; hosts of a cluster' "$work/out" && grep -q '"how": "nbar-lab profile --sample' "$work/sample" &&
+	grep -qE '^[1-5] clusters; hosts of a cluster' "$work/out" && grep -q '"how": "nbar-lab profile --sample' "$work/sample" && costs "$work/sample" 5 &&
 		"$lab" tune "$work/sample" && "$lab" predict "$work/sample"
 }
 
@@ -100,13 +112,22 @@ mpi() {
 		rm -f "$work/entered" && "$@" -np 3 "$work/tuned.$name" "$work/entered" 20 20
 }
 
-# mpi_profile LAUNCHER...: makes a profile by messages of an MPI.
+# mpi_profile LAUNCHER...: makes a profile by messages of an MPI. Of three ranks, one says an error.
 mpi_profile() {
-	"$@" -np 2 "$lab" profile --output "$work/by-mpi" --hosts n0,n1 -i 2 && cat "$work/by-mpi" &&
-		grep -q '"hosts": \["n0", "n1"\]' "$work/by-mpi" && "$lab" tune "$work/by-mpi" || return 1
+	local words options
+	"$@" -np 3 "$lab" profile --output "$work/by-mpi" --hosts n0,n1,n2 -i 3 && cat "$work/by-mpi" && costs "$work/by-mpi" 3 &&
+		grep -q '"hosts": \["n0", "n1", "n2"\]' "$work/by-mpi" && "$lab" tune "$work/by-mpi" &&
+		grep -qE '"how": "mpirun nbar-lab profile, (Open MPI|MPICH).*, medians of 3 round trips"' "$work/by-mpi" || return 1
 	rm -f "$work/none"
-	"$@" -np 2 "$lab" profile --output "$work/none" >"$work/out" 2>&1
-	[ $? != 0 ] && cat "$work/out" && grep -q 'are on host .*: start one rank per host' "$work/out" && [ ! -e "$work/none" ]
+	while IFS='|' read -r words options; do
+		"$@" -np 3 "$lab" profile $options >"$work/out" 2>&1 </dev/null
+		[ $? != 0 ] && cat "$work/out" && [ "$(grep -c -- "$words" "$work/out")" = 1 ] && [ ! -e "$work/none" ] || return 1
+	done <<-END
+		ranks 0 and 1 are on host .*: start one rank per host|--output $work/none
+		--hosts has no name for rank 2|--output $work/none --hosts n0,n1
+		name a file for the profile|-i 3
+		'0' is not a number from 1|-i 0 --output $work/none
+	END
 }
 
 # fitted WORDS PROFILE NAME LAUNCHER OPTIONS...: runs an MPI program with offloaded barriers of the

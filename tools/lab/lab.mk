@@ -103,6 +103,7 @@ $(BUILD)/test_lop: $(BUILD)/lab/tools/lab/one-to-many/lop.o $(BUILD)/tools/tools
 # What simulates; also for programs that run it without the tool.
 SIM_OBJ := $(patsubst %,$(BUILD)/lab/tools/lab/sim/%.o,engines goal net plans queue tally topology) $(BUILD)/tools/tools/main/stats.o
 $(BUILD)/test_sim $(BUILD)/test_compose $(BUILD)/test_nic_loss: $(SIM_OBJ)
+$(BUILD)/test_compose: $(BUILD)/lab/tools/lab/sim/simulate_topology.o $(BUILD)/tools/tools/main/tool.o
 $(BUILD)/test_fit: $(BUILD)/lab/tools/lab/tune/tool_profile_fit.o $(BUILD)/tools/tools/main/stats.o
 $(BUILD)/test_flats: $(BUILD)/lab/tools/lab/tune/tool_profile_flat.o $(BUILD)/tools/tools/main/stats.o
 $(BUILD)/test_sample: $(BUILD)/lab/tools/lab/tune/tool_profile_sample.o

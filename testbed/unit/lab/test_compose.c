@@ -10,6 +10,7 @@
 #include "compose.h"
 #include "compose_search.c"
 #include "sim.h"
+#include "simulate.h"
 #include "unit/core/group_plans.h"
 
 #define LOSS 50000 /* per million messages */
@@ -259,7 +260,8 @@ static void test_changes(void **state)
 		{ try_merge, 1, 1, { 7, 0, 6 } },    { try_merge, 0, 0, { 0 } },
 		{ try_leaders, 1, 5, { 2, 6, 6 } },  { try_leaders, 0, 1, { 2, 6, 6 } },
 		{ try_moves, 1, 6, { 2, 5, 7 } },    { try_moves, 2, 6, { 2, 7, 5 } },
-		{ try_moves, 0, 0, { 0 } },
+		{ try_moves, 0, 0, { 0 } },          { try_algs, 1, 18, { 2, 6, 6 } },
+		{ try_algs, 0, 21, { 2, 6, 6 } },
 	};
 	uint32_t host[12];
 	struct profile *p = make_profile(FLAT, 12, 0);
@@ -285,6 +287,12 @@ static void test_changes(void **state)
 				x.next->group[g].n, g);
 		if (row[i].change == try_leaders)
 			assert_int_equal(scheme_leader(x.next, 12), row[i].group ? 5 : 6);
+		if (row[i].change == try_algs) { /* the last: a release, or an exchange */
+			assert_int_equal(x.next->exchange, !row[i].group);
+			assert_int_equal(x.next->group[1].up.kind, NBFW_ALG_LINEAR);
+			assert_true((x.next->group[1].down.kind != NBFW_ALG_LINEAR) ==
+				    row[i].group);
+		}
 		if (row[i].change == try_moves && s.tried)
 			assert_int_equal(x.next->owner[row[i].group * 6 - 1], 3 - row[i].group);
 	}
@@ -315,6 +323,33 @@ static void test_clusters(void **state)
 		    c->owner[3] != c->owner[0]);
 	scheme_free(c);
 	profile_free(p);
+}
+
+/* A message to a host at a switch crosses 2 links, in a pod or a group 4 and 3, else 6 and up to 5.
+ * It costs o at either end, its bytes on one link, and a hop for each link. Each further message
+ * costs o. */
+static void test_costs_of_topologies(void **state)
+{
+	static const uint32_t hosts[] = { 2, 4, 16, 2, 8, 72 };
+	static const double least[] = { 2, 4, 6, 2, 3, 3 }, most[] = { 2, 4, 6, 2, 3, 5 };
+	struct sim_net_options opt = {
+		.overhead = 200 * SIM_NS, .bytes = 100, .link_byte = SIM_NS, .hop = 150 * SIM_NS
+	};
+
+	for (uint32_t n = 0; n < 6; n++) {
+		struct profile *p;
+
+		opt.topology = n < 3 ? SIM_FAT_TREE : SIM_DRAGONFLY;
+		assert_int_equal(simulate_topology_profile(&opt, n < 3 ? 16 : 72, &p), 0);
+		double l = p->level[n % 3].l * 1e9,
+		       links = (p->level[n % 3].o * 1e9 + l - 500) / 150;
+
+		assert_int_equal(p->level[n % 3].hosts, hosts[n]);
+		require(fabs(l - 200) < 1e-6, "%g", l);
+		require(links > least[n] - 1e-6 && links < most[n] + 1e-6, "level %u: %g", n,
+			links);
+		profile_free(p);
+	}
 }
 
 /* Messages that cost nothing. */
@@ -414,5 +449,5 @@ static void test_limits(void **state)
 }
 
 UNIT_MAIN(NULL, NULL, UNIT(test_one_signal_less), UNIT(test_circle), UNIT(test_limits),
-	  UNIT(test_racks), UNIT(test_changes), UNIT(test_clusters), UNIT(test_no_costs),
-	  UNIT(test_same_everywhere), UNIT(test_random_profiles))
+	  UNIT(test_racks), UNIT(test_changes), UNIT(test_clusters), UNIT(test_costs_of_topologies),
+	  UNIT(test_no_costs), UNIT(test_same_everywhere), UNIT(test_random_profiles))

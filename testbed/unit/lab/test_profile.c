@@ -80,6 +80,10 @@ static void test_bad_values(void **state)
 	refuses(HEAD "\"O_ns\": [[1, 2], [3]], \"L_ns\": [[0, 0], [0, 0]]}",
 		"row 1 of \"O_ns\" must have 2 costs and has 1");
 	refuses(HEAD "\"O_ns\": [[1, 2], [3, 4]]}", "\"L_ns\" must have 2 rows and has 0");
+	refuses(HEAD "\"O_ns\": [[1, 2], [3, 4]], \"L_ns\": [[0, 0], [0, 0]], \"how\": 1}",
+		"\"how\" is not a text");
+	refuses(HEAD "\"O_ns\": [[1, 2], [3, 4]], \"L_ns\": [[0, 0], [0, 0]], \"when\": [1]}",
+		"\"when\" is not a text");
 	refuses(HEAD "\"O_ns\": 7, \"L_ns\": 8}", "must have 2 rows");
 }
 

@@ -152,9 +152,17 @@ static void bisection_without_an_end(void **state)
 	struct sweep_bisect b;
 
 	for (int v = 0; v < 2; v++) {
+		double last = 10, part = 0.1; /* 10 % first, then twice the part, up to 1280 % */
+
 		sweep_bisect_begin(&b, 10, 0.9, 0.02);
-		for (uint32_t i = 0; i < 24; i++)
+		for (uint32_t i = 0; i < 24; i++) {
 			sweep_bisect_answer(&b, v, v, v);
+			double ratio = v ? last / b.next : b.next / last;
+
+			require(fabs(ratio - 1 - part) < 1e-9, "step %u: %g", i, ratio);
+			last = b.next;
+			part = i < 7 ? 2 * part : part;
+		}
 		assert_false(sweep_bisect_done(&b));
 		assert_true(v ? b.next < 1 : b.next > 1e6);
 	}
