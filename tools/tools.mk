@@ -42,8 +42,9 @@ ALL += $(TOOLS_MAN_OUT)
 # What the unit tests of the tools are linked with.
 $(BUILD)/test_doctor: $(addprefix $(BUILD)/tools/tools/doctor/,doctor_facts.o doctor_judge.o)
 $(BUILD)/test_doctor: ALL_LDFLAGS += $(call wrap,ioctl)
-$(BUILD)/test_tools: $(addprefix $(BUILD)/tools/tools/,bench/bench_opt.o main/algs.o main/hist.o main/metric.o main/option.o \
-                     main/stats.o main/tool.o)
+$(BUILD)/test/testbed/unit/tools/test_tools.o: CFLAGS_test += -Itools
+$(BUILD)/test_tools: $(addprefix $(BUILD)/tools/tools/,bench/bench_opt.o mpi/options.o $(addprefix main/,algs.o app_set.o hist.o \
+                     metric.o option.o stats.o sweep_list.o tool.o))
 $(BUILD)/test_option: $(addprefix $(BUILD)/tools/tools/main/,launcher.o option.o output.o progress.o tool.o)
 $(BUILD)/test_results: $(addprefix $(BUILD)/tools/tools/main/,experiment.o machine.o \
                        output.o progress.o published.o result.o result_out.o stats.o tool.o)
@@ -53,7 +54,7 @@ $(BUILD)/test_stat_loop: $(addprefix $(BUILD)/tools/tools/,stat/stat_latency.o s
                          stat/stat_watch.o main/tool.o)
 $(BUILD)/test_stat_out: $(addprefix $(BUILD)/tools/tools/,stat/stat_latency.o stat/stat_openmetrics.o stat/stat_out.o)
 $(BUILD)/test_stat_watch: $(addprefix $(BUILD)/tools/tools/,stat/stat_latency.o stat/stat_out.o stat/stat_watch.o main/tool.o)
-$(BUILD)/test_stats: $(addprefix $(BUILD)/tools/tools/main/,progress.o stats.o tool.o)
+$(BUILD)/test_stats: $(addprefix $(BUILD)/tools/tools/main/,stats.o tool.o)
 $(BUILD)/test_trace: $(addprefix $(BUILD)/tools/tools/,trace/trace_draw.o trace/trace_file.o trace/trace_match.o trace/timeline.o main/tool.o)
 
 $(BUILD)/test_hostbar: $(addprefix $(BUILD)/tools/tools/,bench/hostbar.o main/stats.o)

@@ -130,6 +130,7 @@ ok "no such run directory" wants 1 "no trace in $work/none: No such file or dire
 ok "a run directory without a trace" wants 1 "no trace in $work/d/empty: start nbar-nicd with --trace" \
 	eval 'mkdir "$work/d/empty" && "$nbar" trace --run-dir "$work/d/empty"'
 ok "a file that is not a trace" wants 1 'not a trace of a daemon' "$nbar" trace "$work/d/nicd.lock" ./Makefile
+ok "too many traces" wants 2 'at most [0-9]* traces' "$nbar" trace $(yes "$work/d/n0.trace" | head -n 257)
 ok "a wrong number" wants 2 'not a number' "$BUILD/nbar-nicd" --nics 1 --trace 0
 ok "a daemon with a configuration file, over UDP" eval \
 	'printf "nic wire=udp,bind=127.0.0.1:0\nnic wire=udp,bind=127.0.0.1:0\ntrace 8192\nidle sleep\n" >"$work/conf" &&
@@ -139,6 +140,9 @@ ok "their timeline" timeline 2 100 0 'NICs: 2' --run-dir "$work/u"
 ok "a file of another machine" other_machine
 ok "clocks of two machines are aligned" timeline 2 100 0.001 'aligned by [0-9]* frames' "$work/u/n0.trace" \
 	"$work/far/n1.trace"
+ok "a clock is named once; a run directory with one trace" eval \
+	'[ "$("$nbar" trace -o /dev/null "$work/u/n0.trace" "$work"/far/n1.trace{,} 2>&1 | grep -c "^clock of")" = 1 ] &&
+	 "$nbar" trace -o /dev/null --run-dir "$work/far"'
 ok "the trace of a daemon that was killed" killed "$work/u"
 ok "the next daemon removes this trace" goes_with_the_daemon "$work/u"
 finish

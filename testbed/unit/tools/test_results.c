@@ -95,7 +95,9 @@ static void result_as_json(void **state)
 		json_unpack(o, "{s:{s:i},s:b}", "settings", "launches", &nodes, "complete", &nodes),
 		0);
 	assert_int_equal(json_array_size(json_object_get(o, "published")), 0);
-	assert_true(json_object_get(json_object_get(o, "machine"), "cpu"));
+	assert_int_equal(json_unpack(o, "{s:{s:s}}", "machine", "cpu", &what), 0);
+	assert_true(*what && *what != ':' && !strpbrk(what, "\t\n") &&
+		    what[strspn(what, " ")] == *what);
 	json_decref(o);
 	result_free(r);
 }
@@ -151,7 +153,15 @@ static void result_as_table(void **state)
 				  " 1024  h\xc3\xb6st     1234.57     -\n"
 				  "a note\n");
 	result_free(r);
-	/* No unit, no line of units. */
+	/* No unit, no line of units; no space after the last unit. */
+	r = result_new("test", (const struct result_column[]){ columns[2], columns[0] }, 2);
+	result_real(r, 0.125);
+	result_count(r, 8);
+	written(r, result_write_table);
+	assert_string_equal(text, "loop time  nodes\n"
+				  "       us  \n"
+				  "     0.12      8\n");
+	result_free(r);
 	r = result_new("test", columns, 2);
 	result_count(r, 8);
 	result_text(r, "nic");

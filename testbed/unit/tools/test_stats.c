@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_stats.c - the statistics of results, and durations as text.
+ * test_stats.c - the statistics of results.
  */
 #include "unit/unit.h"
 
 #include <math.h>
 
-#include "progress.h"
 #include "stats.h"
 
 static void percentiles(void **state)
@@ -67,20 +66,6 @@ static void interval_covers(void **state)
 	require(hit > all * 0.95 && hit < all * 0.98, "%u of %u", hit, all);
 }
 
-static void times_in_words(void **state)
-{
-	char out[32];
-
-	progress_time(0.4, out, sizeof(out));
-	assert_string_equal(out, "0 s");
-	progress_time(59.4, out, sizeof(out));
-	assert_string_equal(out, "59 s");
-	progress_time(200, out, sizeof(out));
-	assert_string_equal(out, "3 m 20 s");
-	progress_time(7500, out, sizeof(out));
-	assert_string_equal(out, "2 h 5 m");
-}
-
 /* Points of a line give this line, and an outlier far above counts little. */
 static void line(void **state)
 {
@@ -96,4 +81,4 @@ static void line(void **state)
 }
 
 UNIT_MAIN(NULL, NULL, UNIT(percentiles), UNIT(line), UNIT(interval_of_the_median),
-	  UNIT(interval_covers), UNIT(times_in_words))
+	  UNIT(interval_covers))

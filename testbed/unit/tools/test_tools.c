@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_tools.c - the parts of the tools that need no NIC: histogram, statistics, numbers, lists,
- * options of `nbar bench`.
+ * options of `nbar bench` and of `nbar mpi-bench`.
  */
 #include "unit/unit.h"
 
+#include <getopt.h>
 #include <jansson.h>
 
 #include "bench.h"
 #include "hist.h"
+#include "mpi/options.h"
 #include "stats.h"
 #include "tool.h"
 #include "unit/said.h"
@@ -195,18 +197,30 @@ static void lists(void **state)
 
 static bool of_bench; /* the command line is that of nbar bench, not of a sweep */
 
+static int words_of(const char *line, char *argv[40])
+{
+	static char copy[512];
+	char *save = NULL;
+	int argc = 0;
+
+	memset(argv, 0, 40 * sizeof(*argv));
+	snprintf(copy, sizeof(copy), "bench %s", line);
+	for (char *w = strtok_r(copy, " ", &save); w; w = strtok_r(NULL, " ", &save))
+		argv[argc++] = w;
+	optind = 0; /* a new process */
+	getopt(1, argv, "");
+	return argc;
+}
+
 /* Parses a command line given as one string. Discards messages. */
 static int parse(const char *line, struct bench_options *opt)
 {
-	char copy[512], *argv[40] = { NULL }, *save = NULL;
-	int argc = 0, r;
+	char *argv[40];
+	int argc = words_of(line, argv), r;
 	bool help;
 
 	*opt = bench_options_default();
 	opt->in_process = of_bench;
-	snprintf(copy, sizeof(copy), "bench %s", line);
-	for (char *w = strtok_r(copy, " ", &save); w; w = strtok_r(NULL, " ", &save))
-		argv[argc++] = w;
 	said_begin();
 	r = bench_options_parse(argc, argv, opt, NULL, &help);
 	said_end();
@@ -368,7 +382,65 @@ static void options_refused(void **state)
 	}
 }
 
+static struct mpib_options mpi; /* of nbar mpi-bench */
+
+static int parse_mpi(const char *line)
+{
+	char *argv[40];
+	int argc = words_of(line, argv), r;
+	bool help;
+
+	said_begin();
+	r = mpib_options_parse(argc, argv, &mpi, &help);
+	said_end();
+	return r;
+}
+
+/* As the help says. No block is without an iteration. */
+static void mpi_usual(void **state)
+{
+	static const char *const row[][2] = {
+		{ "", "-i 1000 -x 200 --blocks 10 --compute 0 --value 0" },
+		{ "--test ibarrier", "-i 1000 -x 200 --blocks 10 --compute 0 --value 0" },
+		{ "--test allreduce", "-i 1000 -x 200 --blocks 10 --compute 0 --value 8" },
+		{ "--test busy", "-i 100 -x 10 --blocks 10 --compute 10000 --value 0" },
+		{ "--test app", "-i 100 -x 10 --blocks 10 --compute 0 --value 0" },
+		{ "-i 9 -x 0", "-i 9 -x 0 --blocks 9 --compute 0 --value 0" },
+	};
+	char text[8192], *columns;
+	FILE *f = fmemopen(text, sizeof(text), "w");
+
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		assert_int_equal(parse_mpi(row[i][0]), 0);
+		snprintf(text, sizeof(text), "-i %u -x %u --blocks %u --compute %u --value %u",
+			 mpi.iters, mpi.warmup, mpi.blocks, mpi.compute_us, mpi.value);
+		assert_string_equal(text, row[i][1]);
+	}
+	assert_int_equal(parse_mpi("--method lib,lib2,p2p:mcs --nic2 n1"), 0);
+	assert_int_equal(mpi.nmethod, 3);
+	assert_int_equal(mpi.method[2].kind, MPIB_P2P);
+	mpib_usage(f); /* has columns for each test */
+	fclose(f);
+	columns = strstr(text, "\nColumns:\n");
+	for (uint32_t t = 0; t < MPIB_TEST_END; t++)
+		assert_non_null(columns = strstr(columns, mpib_test_name[t]));
+}
+
+static void mpi_refused(void **state)
+{
+	char wrong[] =
+		"--test x;--method mpi,nbar,mpi;--method x;--method p2p:x;--value 8;--test allreduce --value 12;"
+		"--test allreduce --method lib;--method lib2;--nic2 n1;--compute 5;--test allreduce --compute 5;"
+		"--test app --compute 5;--compute-by spin;--test allreduce --compute-by spin;--busy-rank 0;"
+		"--scale 2;--test app -i 100000000;--mpi x;--json - --csv -;--test busy --busy-rank -1";
+
+	for (char *save, *line = strtok_r(wrong, ";", &save); line;
+	     line = strtok_r(NULL, ";", &save))
+		require(parse_mpi(line) == TOOL_USAGE, "accepted: %s", line);
+}
+
 UNIT_MAIN(NULL, NULL, UNIT(hist_of_nothing), UNIT(hist_is_exact_below_128),
 	  UNIT(hist_keeps_its_error), UNIT(hist_merges), UNIT(median_of_odd_even_and_one),
 	  UNIT(shuffle_is_a_permutation), UNIT(numbers), UNIT(messages), UNIT(lists),
-	  UNIT(options_usual), UNIT(options_values), UNIT(options_all), UNIT(options_refused))
+	  UNIT(options_usual), UNIT(options_values), UNIT(options_all), UNIT(options_refused),
+	  UNIT(mpi_usual), UNIT(mpi_refused))
