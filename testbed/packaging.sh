@@ -40,7 +40,7 @@ cmake_refuses() {
 
 # Open MPI finds the component, also in a home without folders of Open MPI.
 components() {
-	[ ! -f "$tree/lib64/openmpi/mca_coll_nbar.so" ] || ompi_info --parsable 2>/dev/null | grep -q '^mca:coll:nbar'
+	[ ! -f "$BUILD/components/mca_coll_nbar.so" ] || ompi_info --parsable 2>/dev/null | grep -q '^mca:coll:nbar'
 }
 
 # Prints what the shell has after `module load nbar`. $1: a command that prints its changes as a script of bash.

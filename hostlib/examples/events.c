@@ -11,7 +11,8 @@
 #include <nbar.h>
 
 #define LATE_MS 500
-#define LOOK_MS 100 /* how often the loop names the missing ranks */
+#define LONG_MS 60000 /* a barrier never takes so long */
+#define LOOK_MS 100   /* how often the loop names the missing ranks */
 #define LIMIT_MS 1000
 
 static struct nbar_port *port[2];
@@ -43,8 +44,9 @@ static void name_missing(void)
 		printf("waiting for rank %u\n", rank[i]);
 }
 
-/* Returns 1 when the barrier is complete, or the error of nbar_test. post_ms: when rank 1 posts. */
-static int events_loop(uint32_t ticket, int post_ms)
+/* Returns 1 when the barrier is complete, or the error of nbar_test. post_ms: when rank 1 posts;
+ * limit_ms: when the program gives up. */
+static int events_loop(uint32_t ticket, int post_ms, int limit_ms)
 {
 	struct pollfd p = { .fd = nbar_group_fd(group[0]), .events = POLLIN };
 	int rc, passed_ms = 0;
@@ -59,7 +61,7 @@ static int events_loop(uint32_t ticket, int post_ms)
 		name_missing();
 		if (passed_ms == post_ms && nbar_post(group[1], NULL) < 0)
 			return -1;
-		if (passed_ms >= LIMIT_MS)
+		if (passed_ms >= limit_ms)
 			nbar_group_abort(group[0]);
 	}
 	return rc;
@@ -73,13 +75,13 @@ int main(int argc, char **argv)
 		fprintf(stderr, "events: %s\n", argc == 2 ? nbar_error() : "usage: events NIC");
 		return 1;
 	}
-	if (nbar_post(group[0], &ticket) < 0 || events_loop(ticket, LATE_MS) != 1) {
+	if (nbar_post(group[0], &ticket) < 0 || events_loop(ticket, LATE_MS, LONG_MS) != 1) {
 		fprintf(stderr, "events: %s\n", nbar_error());
 		return 1;
 	}
 	printf("complete\n");
 	/* Now rank 1 never posts. After the abort, both ranks have an error. */
-	if (nbar_post(group[0], &ticket) < 0 || events_loop(ticket, -1) != -ECANCELED) {
+	if (nbar_post(group[0], &ticket) < 0 || events_loop(ticket, -1, LIMIT_MS) != -ECANCELED) {
 		fprintf(stderr, "events: %s\n", nbar_error());
 		return 1;
 	}

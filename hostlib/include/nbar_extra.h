@@ -62,9 +62,10 @@ int nbar_nic_group_stats(const char *nic,
  * Asks whether the NICs of the peers hear the NIC of this host, and it hears them, before the first
  * barrier of a connected group: a barrier notices only after the retry budget (8 s). Each member
  * may ask on its own, while the groups of the others are open. 0: all NICs have answered.
- * -EHOSTUNREACH: after timeout_ns (about 2 s are enough even if 30 % of the frames are lost) some
- * have not; nbar_error() names one with its address. -ENOTCONN: not connected; -EINVAL: a "signal"
- * group, or attached; -ENETDOWN, -ETIME: this host's own NIC has ended, or does not answer.
+ * -EHOSTUNREACH: after timeout_ns (about 2 s are enough even if 30 % of the frames are lost; a time
+ * in which this process stood still counts as 1 s at most) some have not; nbar_error() names one
+ * with its address. -ENOTCONN: not connected; -EINVAL: a "signal" group, or attached; -ENETDOWN,
+ * -ETIME: this host's own NIC has ended, or does not answer.
  */
 int nbar_group_reach(struct nbar_group *g, uint64_t timeout_ns);
 

@@ -3,8 +3,9 @@
  * event.c - news of a group for threads that do not wait in this library: a descriptor for poll(),
  * and the abort of a group by any thread.
  *
- * Called by programs with an event loop, and after failures. The NIC sends a message each time it
- * wakes the sleepers of the group. When the NIC ends, its end of the socket closes.
+ * Called by programs with an event loop, and after failures. The NIC, or for a remote one the
+ * thread of its library, sends a message each time it wakes the sleepers of the group. When the NIC
+ * ends, the other end of the socket closes.
  */
 #include <errno.h>
 #include <sys/socket.h>

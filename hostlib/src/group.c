@@ -93,7 +93,7 @@ static void group_free(struct nbar_group *g)
 {
 	if (g->events_end >= 0)
 		nblib_remote_events_end(g);
-	if (g->events >= 0)
+	else if (g->events >= 0)
 		close(g->events);
 	free(g->peer);
 	free(g);
@@ -200,6 +200,7 @@ uint32_t nbar_group_fast_value(const struct nbar_group *g)
 
 void nbar_group_share(const struct nbar_group *g, struct nbar_share *out)
 {
+	order_shared_write(&g->port->link.shared);
 	*out = (struct nbar_share){
 		.secret = { g->port->secret[0], g->port->secret[1] },
 		.port = g->port->number,

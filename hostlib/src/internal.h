@@ -68,6 +68,8 @@ struct nblib_link {
 		uint32_t pid, page, asks;
 		uint64_t inode;
 	} opener;
+	bool attached;      /* to a port of another process, at a remote NIC */
+	uint32_t shared;    /* others may be attached; by order.h */
 	uint32_t socket_id; /* other processes find the NIC by it; 0: none, or a daemon's NIC */
 	char nic[NBAR_NAME_MAX];
 	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
@@ -150,7 +152,7 @@ int nblib_remote_page(struct nbar_port *port);
  * the memory of the page, for the caller to close. */
 int nblib_remote_share(struct nblib_link *l, const struct nbar_share *share);
 
-/* A socket for polling, g->events; its other end closes before the link does. */
+/* A socket for polling, g->events; its other end is shut down when the link has ended. */
 int nblib_remote_events(struct nbar_group *g);
 void nblib_remote_events_end(struct nbar_group *g);
 
@@ -222,7 +224,7 @@ struct nbar_group {
 	uint32_t runs;       /* connected, not a "signal" group, not aborted; by order.h */
 	uint32_t aborted;    /* by order.h */
 	uint32_t abort_sent; /* the NIC knows of the abort; by order.h */
-	int events;          /* event.c: the NIC writes to this socket with each wake; -1: none */
+	int events;          /* event.c: readable after each wake; -1: none */
 	/* remote.c: the other end of this socket, or -1; and the next group of port->polled */
 	int events_end;
 	struct nbar_group *next_polled;

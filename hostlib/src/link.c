@@ -69,7 +69,7 @@ int nblib_link_lost(const struct nblib_link *l)
 				  "NIC %s is gone: the process that shared it has ended, or does "
 				  "not answer: open ports and groups anew",
 				  l->nic);
-	if (l->opener.pid && l->page_fd < 0)
+	if (l->attached)
 		return nblib_fail(
 			-ENETDOWN,
 			"NIC %s is gone: process %u, which opened the port, or the daemon "

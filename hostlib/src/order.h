@@ -309,6 +309,18 @@ static inline uint32_t order_down_read(const uint32_t *down)
 	return __atomic_load_n(down, __ATOMIC_RELAXED);
 }
 
+/* A port of a remote NIC has been shared, and stays so. Relaxed: no other process has the share
+ * before its program passes it on, and until then none asks. */
+static inline void order_shared_write(uint32_t *shared)
+{
+	__atomic_store_n(shared, 1, __ATOMIC_RELAXED);
+}
+
+static inline bool order_shared(const uint32_t *shared)
+{
+	return __atomic_load_n(shared, __ATOMIC_RELAXED) != 0;
+}
+
 /* A group runs from its connection until any thread aborts it, and never again. Relaxed: a thread
  * that sees this word late learns of the abort from the NIC. */
 static inline bool order_runs(const uint32_t *runs)

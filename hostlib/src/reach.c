@@ -17,6 +17,9 @@
  * once in its pull interval, 1 ms by default. */
 #define PAUSE_LEAST_NS UINT64_C(50000)
 #define PAUSE_MOST_NS UINT64_C(64000000)
+/* Longer between two requests: this process or its machine stood still, and so perhaps the peers.
+ */
+#define STEP_MOST_NS UINT64_C(1000000000)
 
 static int reach_ask(const struct nbar_group *g, uint32_t rank, uint32_t patience_ms,
 		     struct nbar_rep_group_reach *out)
@@ -80,7 +83,7 @@ static int reach_unreached(const struct nbar_group *g, const struct nbar_rep_gro
 int nbar_group_reach(struct nbar_group *g, uint64_t timeout_ns)
 {
 	struct nbar_rep_group_reach reply = { .missing = 0 };
-	uint64_t begin = nblib_now_ns(), pause = PAUSE_LEAST_NS, passed;
+	uint64_t seen = nblib_now_ns(), pause = PAUSE_LEAST_NS, passed = 0, now;
 	int err;
 
 	if (g->is_signal || g->attached)
@@ -90,7 +93,9 @@ int nbar_group_reach(struct nbar_group *g, uint64_t timeout_ns)
 		return nblib_fail(-ENOTCONN, "the group is not connected: call nbar_group_connect "
 					     "first");
 	while ((err = reach_ask(g, NBAR_RANK_NONE, 0, &reply)) == 0 && reply.missing > 0) {
-		passed = nblib_now_ns() - begin;
+		now = nblib_now_ns();
+		passed += now - seen < STEP_MOST_NS ? now - seen : STEP_MOST_NS;
+		seen = now;
 		if (passed >= timeout_ns)
 			return reach_unreached(g, &reply, passed);
 		pause_for(g->port, pause < timeout_ns - passed ? pause : timeout_ns - passed);

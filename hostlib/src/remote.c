@@ -90,7 +90,10 @@ int nblib_remote_events(struct nbar_group *g)
 	port->polled = g;
 	pthread_mutex_unlock(&port->polled_lock);
 	/* If the link ends from here on, the library's thread ends the pair, too. */
-	return nblib_link_look(&port->link) ? nblib_link_lost(&port->link) : 0;
+	if (!nblib_link_look(&port->link))
+		return 0;
+	nblib_remote_events_end(g);
+	return nblib_link_lost(&port->link);
 }
 
 void nblib_remote_events_end(struct nbar_group *g)
@@ -106,6 +109,8 @@ void nblib_remote_events_end(struct nbar_group *g)
 		pthread_mutex_unlock(&g->port->polled_lock);
 	}
 	close(g->events_end);
+	close(g->events);
+	g->events_end = g->events = -1;
 }
 
 int nblib_remote_connect(struct nblib_link *l, const char *name)
@@ -226,6 +231,7 @@ int nblib_remote_share(struct nblib_link *l, const struct nbar_share *share)
 {
 	int fd = -1;
 
+	l->attached = true;
 	l->opener.pid = share->pid;
 	l->opener.page = share->page;
 	l->opener.asks = share->asks;
@@ -328,7 +334,7 @@ static void post_with_value(const struct nbar_group *g, uint32_t posted, uint32_
 	const bool has_value = v->epoch == posted && !(v->op & NBAR_VALUE_RESULT);
 	const size_t n = offsetof(struct nbar_value, of) + nblib_value_length(v);
 
-	if (port->link.page && !asks_are_left(port)) {
+	if (port->link.page && !(order_shared(&port->link.shared) && asks_are_left(port))) {
 		if (has_value)
 			push_now(port, v, n, NBAR_RDMA_NO_CELL);
 		push_now(port, g->doorbell, sizeof(*g->doorbell), to);
@@ -375,7 +381,8 @@ void nblib_remote_settle(struct nbar_port *port)
 
 	if (!l->page)
 		push_now(port, port->page, 0, NBAR_RDMA_NO_CELL);
-	while (asks_are_left(port) && wait_for_asks(l, &nwait))
+	while ((!l->page || order_shared(&l->shared)) && asks_are_left(port) &&
+	       wait_for_asks(l, &nwait))
 		;
 	while (l->page && l->rdma->arrived(l->page, &mark) == 0 && wait_now(l, &nwait))
 		;

@@ -72,7 +72,7 @@ for at, row in rows.items():
         like(row["release"], release[time] / t)
         if row["threads"] > 1:
             teams, faster = teams + 1, faster + (t < release[time])
-            apart += high is not None and high < release["low"]
+            apart += high is not None and release["low"] is not None and high < release["low"]
 assert experiment != "combined" or (f"polling is faster than the release stage at {faster} of {teams} points of two threads or more, "
                                     f"at {apart} of them with intervals apart") in r["notes"], r["notes"]
 END
@@ -92,14 +92,14 @@ experiment() {
 
 # POINTS COMMAND...: interrupts it as soon as its raw file has so many points and a head.
 cut_off() {
-	local raw=$work/long.raw points=$1 pid i
+	local raw=$work/long.raw points=$1 pid
 	shift
 	rm -f "$raw"
 	"$lab" "$@" --raw "$raw" >"$work/out" 2>"$work/err" &
 	pid=$!
 	pids="$pids $pid"
-	for i in $(seq 400); do
-		[ "$(cut -d, -f1 "$raw" 2>/dev/null | sort -u | wc -l)" -gt $points ] && break
+	until [ "$(cut -d, -f1 "$raw" 2>/dev/null | sort -u | wc -l)" -gt $points ]; do
+		kill -0 $pid || return
 		sleep 0.05
 	done
 	kill -INT $pid

@@ -28,10 +28,10 @@ with_mpich() {
 standard() {
 	case $1 in
 	openmpi)
-		timeout -k 5 60 mpirun.openmpi -np 1 -x NBAR_NIC=$here "$bin/mpi-standard.openmpi" $rules : \
+		timeout -k 5 "${ORACLE_LIMIT:-120}" mpirun.openmpi -np 1 -x NBAR_NIC=$here "$bin/mpi-standard.openmpi" $rules : \
 			-np 1 -x NBAR_NIC=$there "$bin/mpi-standard.openmpi" $rules ;;
 	mpich)
-		timeout -k 5 60 mpiexec.mpich -np 1 -env NBAR_NIC $here -env LD_PRELOAD "$bin/libnbar-mpi-mpich.so" \
+		timeout -k 5 "${ORACLE_LIMIT:-120}" mpiexec.mpich -np 1 -env NBAR_NIC $here -env LD_PRELOAD "$bin/libnbar-mpi-mpich.so" \
 			"$bin/mpi-standard.mpich" $rules : -np 1 -env NBAR_NIC $there -env LD_PRELOAD \
 			"$bin/libnbar-mpi-mpich.so" "$bin/mpi-standard.mpich" $rules ;;
 	esac

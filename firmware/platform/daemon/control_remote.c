@@ -227,7 +227,8 @@ bool control_remote_request(struct control_client *c, struct control_room *room)
 	else if (op == NBAR_OP_PORT_JOIN)
 		port_join(c, room);
 	else if (op == NBAR_OP_GROUP_EVENTS)
-		answer(room, -NBAR_EOPNOTSUPP, "a remote host cannot poll for a group");
+		answer(room, -NBAR_EOPNOTSUPP,
+		       "the library of a remote host makes this descriptor itself");
 	else
 		return false;
 	return true;

@@ -538,6 +538,7 @@ static void forked(void **state)
 	int sock = dup(remote->link.sock), fd = nbar_group_fd(g), end = g->events_end;
 
 	order_down_write(&remote->link.down, NBLIB_FORKED);
+	pthread_mutex_lock(&remote->polled_lock); /* another thread of the parent had it */
 	nbar_close(remote);
 	remote = NULL;
 	port.link.sock = sock;
@@ -603,8 +604,11 @@ static void groups_cannot_be_polled(void **state)
 	setrlimit(RLIMIT_NOFILE, &(struct rlimit){ (rlim_t)lowest + 1, before.rlim_max });
 	says(nbar_group_fd(g), EMFILE, "no descriptor to poll: Too many open files");
 	setrlimit(RLIMIT_NOFILE, &before);
+	lowest = (int)unit_descriptors();
 	shutdown(nic_end, SHUT_RDWR);
-	says(nbar_group_fd(g), ENETDOWN, "its daemon at");
+	for (int i = 0; i < 2; i++)
+		says(nbar_group_fd(g), ENETDOWN, "its daemon at");
+	assert_int_equal(unit_descriptors(), lowest);
 }
 
 static void no_descriptors(void **state)
