@@ -7,6 +7,7 @@
 
 #include "fast_map.h"
 
+#define REFUSES 2000u   /* of a million passes, before this many it gets or loses its memory */
 #define DECLINES 20000u /* of a million tokens, the fast path passes on this many for no reason */
 
 bool sim_fast_begin(struct sim_nic *n)
@@ -46,6 +47,11 @@ unsigned sim_fast_hear(struct sim_nic *n, uint64_t now)
 {
 	struct sim_fast *f = n->fast;
 
+	if (fast_chance(n, REFUSES)) {
+		f->refuses = f->bell = !f->refuses;
+		for (uint32_t i = 0; i < FAST_GROUPS && f->refuses; i++)
+			f->wanted[i] = NBNIC_WANT_TAKE;
+	}
 	sim_fast_some(n, 1);
 	if (!f->bell)
 		return 0;

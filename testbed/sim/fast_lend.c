@@ -94,7 +94,7 @@ bool sim_fast_lend(struct wire_base *base, const struct nbnic_group *g, const st
 
 	if (index >= FAST_GROUPS || p->nstep > NBFW_FIXED_STEPS || p->nsend > NBFW_FIXED_SENDS ||
 	    p->nrecv > NBFW_FIXED_SLOTS || p->nrecv == 0 || (g->values && !values_fit(g)) ||
-	    fast_chance(n, n->world->unlent))
+	    n->fast->refuses || fast_chance(n, n->world->unlent))
 		return false;
 	e = n->fast->group[index];
 	if ((!e || e->handle != g->handle) && !describe(n, g, index))

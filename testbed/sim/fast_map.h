@@ -41,6 +41,7 @@ struct sim_fast {
 	struct fast_group *group[FAST_GROUPS]; /* by index of the handle */
 	enum nbnic_want wanted[FAST_GROUPS];
 	bool bell;
+	bool refuses; /* it has no memory for a group */
 	uint32_t nwait;
 	struct fast_wait wait[FAST_WAIT_MAX];
 };
