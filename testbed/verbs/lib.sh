@@ -73,7 +73,7 @@ stop_all() {
 	at each bash -c "$stop"
 }
 
-# gather PID...: waits for the oracles of a run, and prints what they have said.
+# gather PID...: waits for these oracles, then prints their output.
 gather() {
 	local p rc=0
 	for p; do

@@ -87,7 +87,7 @@ go_on() { # COUNT
 	[ "$(grep -c '^# rank [0-9] goes on' "$work/out")" = "$1" ]
 }
 
-# Kills a rank: the one that opened the port, or an attached one. The other ranks get errors, and go on.
+# Kills one rank. Each other rank gets an error and continues. RANK 2 has opened its port, RANK 3 has attached to it.
 # MPICH's launcher may end before they do, so they write to a file.
 rank_dies() { # RANK
 	: >"$work/out"
