@@ -27,7 +27,8 @@ mad_host() {
 	barriers -i 2000 && wait $mad && barriers -i 300
 }
 
-# Repeats each token from vb to va with other fields, from another NIC, and in other lengths.
+# Repeats each token from vb to va as one of the next barrier, each time with another wrong field; and in other
+# lengths.
 forged() {
 	nsenter -t "$other" -n python3 -c '
 import random, socket, struct
@@ -40,12 +41,10 @@ for n in range(100000):
     if f[:6] != va or f[12:16] != b"\x88\xb5\2\1" or len(f) != 62:
         continue
     epoch = struct.unpack_from("<I", f, 34)[0] + 1
-    for at, form, value in ((50, "<I", 7), (34, "<I", epoch), (14, "B", 1), (15, "B", 2), (16, "B", 1), (6, "B", 6), (18, "<I", 1), (22, "<Q", 7)):
+    for at, bits in (50, 7), (14, 1), (15, 3), (16, 1), (6, 4), (18, 1), (22, 7):
         g = bytearray(f)
         struct.pack_into("<I", g, 34, epoch)
-        struct.pack_into(form, g, at, value)
-        if at == 34:
-            struct.pack_into("<I", g, 50, 7)
+        g[at] ^= bits
         s.send(g)
     s.send(f[:random.randrange(14, len(f))])
     s.send(va + f[6:14] + random.randbytes(60))

@@ -7,7 +7,7 @@
 
 #include "fast_map.h"
 
-#define REFUSES 2000u   /* of a million passes, before this many it gets or loses its memory */
+#define REFUSES 10000u   /* of a million passes, before this many it gets or loses its memory */
 #define DECLINES 20000u /* of a million tokens, the fast path passes on this many for no reason */
 
 bool sim_fast_begin(struct sim_nic *n)
