@@ -108,7 +108,7 @@ bool nbmpi_value_is_fast(const struct nbmpi_comm *c, const struct nbar_value *va
 	if (!value || c->fast_value >= NBAR_VALUE_MAX)
 		return true;
 	length = (uint32_t)value->count * element[value->type];
-	return value->type <= NBAR_DOUBLE && length <= c->fast_value && length % 4 == 0;
+	return !NBAR_IS_PAIR(value->type) && length <= c->fast_value && length % 4 == 0;
 }
 
 bool nbmpi_comm_offloaded(const struct nbmpi_comm *c, const struct nbar_value *value)

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * comm.h - barriers of a communicator, offloaded or fallback: what both glues share.
+ * comm.h - barriers of a communicator, offloaded or fallback; the reasons of a fallback, and
+ * counters: what both glues share.
  *
- * The MPI runs the first NBMPI_PAYS barriers of a communicator; nbar only counts them. Between
- * hosts, and unless a setting asks for NICs, it runs them until they have taken NBMPI_PAYS_NS
- * (judge.h). The next blocking barrier is the set-up: the ranks of each host find each other, their
- * leaders join a group, and a vote tells every rank whether all have joined. From then on all
- * barriers of the communicator are either offloaded or the MPI's own. README.md explains the
- * reasons.
+ * The MPI runs the first barriers of a communicator; nbar only counts them (judge.h). The next
+ * blocking barrier is the set-up: the ranks of each host find each other, their leaders join a
+ * group, and a vote tells every rank whether all have joined. From then on all barriers of the
+ * communicator are either offloaded or the MPI's own. README.md explains the reasons.
  *
  * Knows no MPI: struct nbmpi_ops hides it. As MPI requires, one thread at a time calls barriers of
  * a communicator; different communicators may run at the same time.
@@ -21,9 +20,6 @@
 #include "config.h"
 
 #define NBMPI_VERSION 10u /* of messages and of the order of collectives */
-
-/* The least number of barriers before the set-up. */
-#define NBMPI_PAYS 8u
 
 /* Reasons for the fallback of a communicator. X(name, level, text). level: the verbosity from which
  * on the reason is printed. 0: the user can fix the cause: printed once per process at verbosity 0,

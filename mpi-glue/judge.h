@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * judge.h - does a set-up pay, and are the offloaded barriers of a communicator as fast as those of
- * the MPI?
+ * judge.h - after how many barriers of the MPI does a communicator get a set-up, does that pay, and
+ * are the offloaded barriers as fast as those of the MPI?
  *
  * Each rank times the last barriers that the MPI runs before the set-up (in the first ones, a
  * program and its MPI also start), a few by NICs within it, and as many offloaded ones after it:
@@ -14,9 +14,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A set-up with NICs, and the end of NICs that are too slow, take some milliseconds. It pays when
- * the barriers of the MPI have taken several times as long, by their number and the median of those
- * that are timed. */
+/* The least number of barriers before the set-up. */
+#define NBMPI_PAYS 8u
+/* Between hosts, unless a setting asks for NICs: a set-up with NICs, and the end of NICs that are
+ * too slow, take some milliseconds. It pays when the barriers of the MPI have taken several times
+ * as long, by their number and the median of those that are timed. */
 #define NBMPI_PAYS_NS UINT64_C(50000000)
 #define NBMPI_ASK 32u           /* barriers before the ranks ask whether it pays; then doubled */
 #define NBMPI_TRIALS 3u         /* timed barriers by NICs within the set-up */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pmpi.c - the PMPI library: barriers and allreduces by NIC for any program, by LD_PRELOAD.
+ * pmpi.c - the PMPI library, by LD_PRELOAD: barriers and allreduces by NIC for any program (what it
+ * replaces: pmpi.map; in Fortran, pmpi_f08.c too).
  *
  * For MPICH and MPIs derived from it. Replaces MPI_Barrier, MPI_Ibarrier, MPI_Allreduce,
  * MPI_Iallreduce, the calls that complete requests, and the calls that begin and end MPI. The

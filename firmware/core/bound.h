@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bound.h - bounds of indices and loops, for the verifier of BPF. Other machines have no code for
- * them: the state and a checked plan hold the same bounds.
+ * bound.h - bounds of indices, loops and values (64 bytes) on the wire "kernel", for the verifier
+ * of BPF. Other machines have no code for them: the state and a checked plan hold the same bounds.
  *
  * In the kernel a plan has a place of fixed size, and its tables lie at fixed offsets.
  */

@@ -16,6 +16,7 @@
 #define NBFW_FRAME_SIZE 48u
 #define NBFW_FRAME_VERSION 2u
 #define NBFW_FRAME_VERSION_VALUE 3u /* a TOKEN, then its value */
+#define NBFW_ETHER_TYPE 0x88B5u     /* of frames on Ethernet; IEEE 802: for local experiments */
 #define NBFW_FRAME_MAX (NBFW_FRAME_SIZE + 8u + NBAR_VALUE_MAX)
 
 struct nbfw_value; /* value.h */

@@ -579,7 +579,7 @@ uint32_t nbfw_values_start(struct nbfw_values *x, const struct nbfw_state *s,
 
 	x->length[parity] = (uint16_t)(length ? NBFW_VALUE_HEAD + length : 0);
 	x->head[parity] = length ? head_of(own) : 0;
-	if (NBFW_HAS_PAIRS && length && own->type > NBAR_DOUBLE)
+	if (NBFW_HAS_PAIRS && length && NBAR_IS_PAIR(own->type))
 		clear_gaps(own);
 	for (uint32_t slot = 0; x->early && slot < NBFW_AT_MOST(p->nrecv, NBFW_FIXED_SLOTS); slot++)
 		if (nbfw_has_token(s, epoch, slot) &&

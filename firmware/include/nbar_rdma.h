@@ -20,7 +20,8 @@
 #include "nbar_abi.h"
 
 #define NBAR_RDMA_VERSION 2u
-#define NBAR_RDMA_TEXT 256u           /* bytes of a message, with its final zero */
+#define NBAR_RDMA_SILENCE_S 8 /* the other side of the TCP connection is dead after so long */
+#define NBAR_RDMA_TEXT 256u   /* bytes of a message, with its final zero */
 #define NBAR_RDMA_NO_CELL 0xffffffffu /* a push that wakes nobody */
 #define NBAR_RDMA_NO_MARK UINT64_MAX
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * link.c - the control socket of a NIC: make it, and check whether the NIC still runs.
+ * link.c - the control socket of a NIC: make it, limit its waits, and check whether the NIC runs.
  *
  * Called by link_open.c and host.c when a port is opened, and by waiting threads that check whether
  * the daemon still runs. Requests are in link_call.c.

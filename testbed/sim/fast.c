@@ -7,7 +7,7 @@
 
 #include "fast_map.h"
 
-#define REFUSES 10000u   /* of a million passes, before this many it gets or loses its memory */
+#define REFUSES 10000u  /* of a million passes, before this many it gets or loses its memory */
 #define DECLINES 20000u /* of a million tokens, the fast path passes on this many for no reason */
 
 bool sim_fast_begin(struct sim_nic *n)
@@ -140,7 +140,7 @@ static void act(struct sim_nic *n, uint32_t index, const struct nbfw_action *a)
 /* carried_read: a value that the programs take. */
 static bool value_fits(const struct nbfw_value *v, uint32_t length)
 {
-	return length == 0 || (length <= NBFW_FIXED_PLACE && v->type <= NBAR_DOUBLE &&
+	return length == 0 || (length <= NBFW_FIXED_PLACE && !NBAR_IS_PAIR(v->type) &&
 			       nbfw_value_length(v) == length - NBFW_VALUE_HEAD);
 }
 

@@ -21,7 +21,7 @@ static bool values_fit(const struct nbnic_group *g)
 	for (uint32_t epoch = 0; epoch < 2; epoch++)
 		if (g->values->length[epoch] > NBFW_FIXED_PLACE ||
 		    (g->values->length[epoch] &&
-		     nbfw_values_place(g->values, epoch, 0)->type > NBAR_DOUBLE))
+		     NBAR_IS_PAIR(nbfw_values_place(g->values, epoch, 0)->type)))
 			return false;
 	return true;
 }

@@ -23,6 +23,7 @@
 #include <stdio.h>
 
 #include "comm.h"
+#include "judge.h"
 #include "metric.h"
 #include "options.h"
 #include "result.h"

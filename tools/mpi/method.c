@@ -6,6 +6,7 @@
  * nbar's barrier is called as in any program. The counters of nbar prove which barrier has run.
  */
 #include "bench.h"
+#include "judge.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * control.h - the control sockets of a daemon's NICs, and the control thread that serves them.
+ * control.h - the control sockets of a daemon's NICs, and the control thread that serves them and
+ * runs passes of in-process NICs.
  *
  * The control thread accepts clients; in a daemon, each user then has a thread that serves them.
  * They do all slow work: sockets, checks, memory, plans. They pass changes of a NIC to the polling

@@ -18,9 +18,8 @@
 #include <unistd.h>
 
 #include "control_internal.h"
+#include "nbar_rdma.h"
 #include "remote.h"
-
-#define SILENCE_S 8 /* a host counts as dead after this time without an answer */
 
 /* Bytes of the longest request of a host that has not proven itself. */
 #define HELLO_MAX (sizeof(struct nbar_request) + sizeof(struct nbar_req_link_open))
@@ -58,8 +57,8 @@ bool control_remote_begin(struct control_client *c)
 	tcp_set(c->fd, SOL_SOCKET, SO_KEEPALIVE, 1);
 	tcp_set(c->fd, IPPROTO_TCP, TCP_KEEPIDLE, 1);
 	tcp_set(c->fd, IPPROTO_TCP, TCP_KEEPINTVL, 1);
-	tcp_set(c->fd, IPPROTO_TCP, TCP_KEEPCNT, SILENCE_S);
-	tcp_set(c->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 1000 * SILENCE_S);
+	tcp_set(c->fd, IPPROTO_TCP, TCP_KEEPCNT, NBAR_RDMA_SILENCE_S);
+	tcp_set(c->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 1000 * NBAR_RDMA_SILENCE_S);
 	return true;
 }
 

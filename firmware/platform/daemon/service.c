@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * service.c - talks to a service manager. See service.h.
+ * service.c - talks to systemd, or another service manager (units and nicd.conf: systemd/).
  */
 #include "service.h"
 

@@ -21,7 +21,6 @@
 #include "log.h"
 #include "wire_build.h"
 
-#define ETHER_TYPE 0x88B5u /* IEEE 802: for local experiments */
 #define BURST 32u
 #define RX_DESCRIPTORS_MAX 4096u          /* if the device allows this many */
 #define DESCRIPTORS 256u                  /* to send; and to receive if the device tells no limit */
@@ -225,7 +224,8 @@ static void dpdk_take(struct dpdk_wire *w, struct rte_mbuf *m, struct nbnic *nic
 	struct nbnic_addr from = { { 0 } };
 	struct nbfw_token t;
 
-	if (!frame || n < RTE_ETHER_HDR_LEN || eth->ether_type != rte_cpu_to_be_16(ETHER_TYPE) ||
+	if (!frame || n < RTE_ETHER_HDR_LEN ||
+	    eth->ether_type != rte_cpu_to_be_16(NBFW_ETHER_TYPE) ||
 	    !rte_is_same_ether_addr(&eth->dst_addr, &w->mac))
 		return;
 	memcpy(from.byte, eth->src_addr.addr_bytes, RTE_ETHER_ADDR_LEN);
@@ -321,7 +321,7 @@ static bool dpdk_transmit(struct wire_base *base, const struct nbnic_addr *to,
 					 (uint16_t)(RTE_ETHER_HDR_LEN + wire_frame_size(base, t)));
 	memcpy(eth->dst_addr.addr_bytes, to->byte, RTE_ETHER_ADDR_LEN);
 	eth->src_addr = w->mac;
-	eth->ether_type = rte_cpu_to_be_16(ETHER_TYPE);
+	eth->ether_type = rte_cpu_to_be_16(NBFW_ETHER_TYPE);
 	wire_frame_pack(base, to, t, (uint8_t *)(eth + 1));
 	for (unsigned i = 0; i < SEND_TRIES; i++)
 		if (rte_eth_tx_burst(w->port, 0, &m, 1) == 1)

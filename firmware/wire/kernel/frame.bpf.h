@@ -189,7 +189,7 @@ static __always_inline void route_learn(struct __sk_buff *skb)
 	bpf_map_update_elem(&routes, &to, &route, BPF_ANY);
 }
 #else
-#define ETHERTYPE KERNEL_TYPE
+#define ETHERTYPE NBFW_ETHER_TYPE
 #define VALUE_UNIT 1u
 #define AT_FRAME KERNEL_ETHER
 enum { AT_SOURCE = 6 };
@@ -198,7 +198,7 @@ enum { AT_SOURCE = 6 };
 static __always_inline bool headers_fit(const void *p, uint32_t length)
 {
 	(void)length;
-	return AT(p, AT_PROTOCOL, uint16_t) == bpf_htons(KERNEL_TYPE);
+	return AT(p, AT_PROTOCOL, uint16_t) == bpf_htons(NBFW_ETHER_TYPE);
 }
 
 /* It comes from the NIC that fills this slot. */

@@ -132,7 +132,7 @@ static bool values_fit(const struct kernel_wire *w, const struct nbnic_group *g,
 		if (g->values->length[epoch] > NBFW_FIXED_PLACE ||
 		    (kernel_is_udp(w) && g->values->length[epoch] % KERNEL_VALUE_UNIT != 0) ||
 		    (g->values->length[epoch] &&
-		     nbfw_values_place(g->values, epoch, 0)->type > NBAR_DOUBLE))
+		     NBAR_IS_PAIR(nbfw_values_place(g->values, epoch, 0)->type)))
 			return false;
 	for (uint32_t i = 0; i < p->nstep; i++)
 		if (nbfw_plan_step(p, i)->nslot > NBFW_FIXED_STEP_SLOTS)

@@ -74,8 +74,8 @@ static inline void kernel_ether_header(const struct kernel_wire *w, const struct
 {
 	memcpy(frame, to->byte, ETH_ALEN);
 	memcpy(frame + ETH_ALEN, w->mac, ETH_ALEN);
-	frame[2 * ETH_ALEN] = KERNEL_TYPE >> 8;
-	frame[2 * ETH_ALEN + 1] = KERNEL_TYPE & 0xff;
+	frame[2 * ETH_ALEN] = NBFW_ETHER_TYPE >> 8;
+	frame[2 * ETH_ALEN + 1] = NBFW_ETHER_TYPE & 0xff;
 }
 
 /* Memory of a map of the kernel, or NULL. */

@@ -20,7 +20,6 @@
 #define KERNEL_ETHER 14u          /* bytes of headers before a frame of kind 2, ... */
 #define KERNEL_UDP4 42u           /* ... and of kind 3: with IPv4 and UDP, ... */
 #define KERNEL_UDP6 62u           /* ... or with IPv6 */
-#define KERNEL_TYPE 0x88B5u       /* of Ethernet: IEEE 802, for local experiments */
 #define KERNEL_UDP_PORT 34997u    /* where start sockets send to, ... */
 #define KERNEL_UDP_TO 0xe0000073u /* ... and the group, local to the link: it needs no route */
 #define KERNEL_MARK 0x2b3d1173u   /* of all that start sockets send: hosts cannot change it */

@@ -193,7 +193,7 @@ static int interface_take(const struct kernel_wire *w, const char *nic, const ch
 
 static int interface_open(struct kernel_wire *w, const char *nic, const char *dev)
 {
-	struct sockaddr_ll at = { .sll_family = AF_PACKET, .sll_protocol = htons(KERNEL_TYPE) };
+	struct sockaddr_ll at = { .sll_family = AF_PACKET, .sll_protocol = htons(NBFW_ETHER_TYPE) };
 	struct ifreq hw = { 0 };
 	int rc;
 

@@ -49,7 +49,7 @@ static __always_inline bool carried_read(struct __sk_buff *skb, uint32_t at, str
 	if (length < VALUE_LEAST || length % VALUE_UNIT != 0 || length > sizeof(v->byte) ||
 	    bpf_skb_load_bytes(skb, at, v->byte, VALUE_LENGTH(length)) != 0)
 		return false;
-	return value->type <= NBAR_DOUBLE && nbfw_value_length(value) == length - NBFW_VALUE_HEAD;
+	return !NBAR_IS_PAIR(value->type) && nbfw_value_length(value) == length - NBFW_VALUE_HEAD;
 }
 
 /* Stores a word behind all that was stored before, and before what follows: an exchange, written as

@@ -22,7 +22,6 @@
 
 #define KEY_FILE "NBAR_KEY_FILE"
 #define ANSWER_S 30 /* seconds from the begin of connect to the last reply */
-#define SILENCE_S 8 /* the other machine counts as dead after this time without an answer */
 
 /* Of a reply: what all versions have. */
 #define VERSION_END offsetof(struct nbar_reply, op)
@@ -80,7 +79,7 @@ static int hello_carry(const struct hello *h, short which, void *at, size_t size
 static int tcp_connect(struct hello *h, const char *address, union rdma_name *own,
 		       char text[NBAR_RDMA_TEXT])
 {
-	const int one = 1, many = SILENCE_S, ms = 1000 * SILENCE_S;
+	const int one = 1, many = NBAR_RDMA_SILENCE_S, ms = 1000 * NBAR_RDMA_SILENCE_S;
 	union rdma_name to;
 	socklen_t size = sizeof(*own), error_size = sizeof(int);
 	int rc = rdma_name_read(address, &to, text), *fd = &h->tcp, error = 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_exchange - the exchange of ranks during the set-up of a communicator: the results are right,
- * and the messages, bytes and memory of a rank grow with the logarithm of the number of ranks.
+ * test_exchange.c - the exchange of ranks during the set-up of a communicator: the results are
+ * right, and the messages, bytes and memory of a rank grow with the logarithm of the number of
+ * ranks.
  *
  * For the results, all ranks are threads, with mailboxes in place of an MPI. For the growth, single
  * ranks of up to a million run with a simulated MPI that computes the messages of the others.

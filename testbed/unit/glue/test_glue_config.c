@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_glue_config - the settings of the glue: defaults, each variable with good and bad values,
+ * test_glue_config.c - the settings of the glue: defaults, each variable with good and bad values,
  * names of NICs, and the library that an in-process NIC keeps loaded.
  */
 #include <dlfcn.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_glue_ended - failures of barriers, and what a rank then says: ranks that are killed or stop
- * calling barriers, members that leave, NICs that lose all frames; and waits that last long by a
- * clock that the test moves.
+ * test_glue_ended.c - failures of barriers, and what a rank then says: ranks that are killed or
+ * stop calling barriers, members that leave, NICs that lose all frames; and waits that last long by
+ * a clock that the test moves.
  */
 #include <errno.h>
 #include <signal.h>

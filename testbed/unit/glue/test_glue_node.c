@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_glue_node - the place of a process: what makes two processes one host, which settings must
+ * test_glue_node.c - the place of a process: what makes two processes one host, which settings must
  * be equal, the missing NIC, processors, and the numbers of hosts.
  *
  * The test decides what the system says: names, namespaces, files, processors.

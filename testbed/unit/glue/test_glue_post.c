@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_glue_post - more nonblocking barriers than a NIC accepts at once: a thread posts the rest,
+ * test_glue_post.c - more nonblocking barriers than a NIC accepts at once: a thread posts the rest,
  * also while the rank makes no call; and if there is no thread, the tests post them.
  */
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_glue_rare - what seldom happens to the glue: a NIC that ends and is started again, a host of
- * too many ranks, no memory, and what a NIC says about missing ranks.
+ * test_glue_rare.c - what seldom happens to the glue: a NIC that ends and is started again, a host
+ * of too many ranks, no memory, and what a NIC says about missing ranks.
  */
 #include <errno.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_glue_tuned - the algorithm "tuned:FILE": ranks that agree on a profile run its plans; ranks
- * that cannot, or do not agree, all use "auto", and rank 0 says why.
+ * test_glue_tuned.c - the algorithm "tuned:FILE": ranks that agree on a profile run its plans;
+ * ranks that cannot, or do not agree, all use "auto", and rank 0 says why.
  *
  * In place of libnbar-tune there are functions of the test.
  */

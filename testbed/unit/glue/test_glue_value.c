@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_glue_value - allreduces: folds of the ranks of a host have the bits of the NICs' folds;
+ * test_glue_value.c - allreduces: folds of the ranks of a host have the bits of the NICs' folds;
  * ranks that offload them, alone or several a host, beside their barriers; and ranks that cannot,
  * or give it up.
  */
@@ -406,7 +406,8 @@ static void slow_nics_are_given_up(void **state)
 		by_mpi = NBMPI_ASK;
 		by_nic = NBMPI_TIMED_MOST;
 		ranks_run(reduce);
-		require(strstr(ranks->rank[0].said, "fallback to MPI's allreduce: the NICs were slower: "),
+		require(strstr(ranks->rank[0].said,
+			       "fallback to MPI's allreduce: the NICs were slower: "),
 			"%s", ranks->rank[0].said);
 	}
 }

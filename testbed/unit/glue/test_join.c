@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_join - communicators of the glue, from the first barrier to the last: the set-up of hosts
+ * test_join.c - communicators of the glue, from the first barrier to the last: the set-up of hosts
  * and ranks in several shapes, the reasons against it, what the ranks print, and their counters.
  */
 #include <fcntl.h>

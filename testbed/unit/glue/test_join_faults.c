@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_join_faults - the set-up of a communicator when one call fails at one rank: each system call
- * and allocation, and each call of the MPI, in turn.
+ * test_join_faults.c - the set-up of a communicator when one call fails at one rank: each system
+ * call and allocation, and each call of the MPI, in turn.
  *
  * All ranks then decide alike, none waits for ever, the rank that failed says why, and nothing is
  * left behind.

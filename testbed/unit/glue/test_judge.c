@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_judge - barriers by NICs that are slower than those of the MPI: the verdict, from durations;
- * ranks that set up together when it pays, and give their NICs up together, with a clock of the
- * test.
+ * test_judge.c - barriers by NICs that are slower than those of the MPI: the verdict, from
+ * durations; ranks that set up together when it pays, and give their NICs up together, with a clock
+ * of the test.
  */
 #include "ranks.h"
 
@@ -222,7 +222,8 @@ static void slow_nics_are_not_begun_with(void **state)
 		judged(4, each, 0.01, 0);
 		post_takes = 0.1;
 		ranks_run(barriers);
-		require(strstr(ranks->rank[0].said, "the NICs were slower: 1"), "%s", ranks->rank[0].said);
+		require(strstr(ranks->rank[0].said, "the NICs were slower: 1"), "%s",
+			ranks->rank[0].said);
 	}
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_mates - the memory that the ranks of a host share: its file, and files of strangers in its
+ * test_mates.c - the memory that the ranks of a host share: its file, and files of strangers in its
  * place.
  */
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_mates_ended - ranks of a host that have ended, are zombies, or cannot be read.
+ * test_mates_ended.c - ranks of a host that have ended, are zombies, or cannot be read.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_ports - the ports of a rank: when the glue keeps a port of another rank, and when it closes
- * it.
+ * test_ports.c - the ports of a rank: when the glue keeps a port of another rank, and when it
+ * closes it.
  *
  * Without an MPI, against a real NIC. The leader of the group is another port of this program.
  */

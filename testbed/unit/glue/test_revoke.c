@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_revoke - a rank waits in a barrier of the glue, and another rank revokes the communicator,
+ * test_revoke.c - a rank waits in a barrier of the glue, and another rank revokes the communicator,
  * or has ended.
  *
  * Without an MPI and without a NIC: two ranks of one host. The test plays rank 1.

@@ -19,7 +19,7 @@
 #ifndef WORLD_IP
 #define VALUE_UNIT 1u /* of bytes of values */
 #define AT_FRAME KERNEL_ETHER
-#define ETHERTYPE KERNEL_TYPE
+#define ETHERTYPE NBFW_ETHER_TYPE
 #elif WORLD_IP == 4
 #define VALUE_UNIT KERNEL_VALUE_UNIT
 #define AT_FRAME KERNEL_UDP4

@@ -248,7 +248,7 @@ static void the_socket_is_that_of_wire_udp(void **unused)
 	assert_int_equal(w->base.kind, 3);
 	/* The packet socket gets nothing. */
 	memcpy(packet, w->mac, ETH_ALEN);
-	word_put(packet + AT_PROTOCOL, KERNEL_TYPE);
+	word_put(packet + AT_PROTOCOL, NBFW_ETHER_TYPE);
 	assert_int_equal(sendto(other_end, packet, FRAME, 0, (const void *)&at, sizeof(at)), FRAME);
 	usleep(1000);
 	assert_true(recv(w->fd, packet, sizeof(packet), MSG_DONTWAIT) < 0);

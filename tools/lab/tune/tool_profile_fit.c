@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tool_profile_fit.c - fits the work of a step to the measured barriers of a profile; `nbar
+ * tool_profile_fit.c - fits the work of a step to the measured barriers of a profile; `nbar-lab
  * profile` calls it. It must never make a step longer than measured messages permit: a barrier can
  * be slow for other reasons too, for example because its messages share a link.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * options.c - the command line of nbar-bared.
+ * options.c - the command line of nbar-bared: settings BARED of daemon/settings.c, and checks.
  *
  * Called by main() before anything else. A message names each wrong option and the right form.
  */
