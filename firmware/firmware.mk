@@ -149,7 +149,7 @@ install-nicd: $(NICD_BIN) $(NICD_UNITS)
 	done
 	$(Q)install -m 644 $(SYSTEMD_DIR)/nbar.sysusers $(DESTDIR)$(sysusersdir)/nbar.conf
 	$(Q)install -m 644 $(addprefix $(SYSTEMD_DIR)/,nicd.conf dpdk.conf kernel.conf verbs.conf nbar-metrics.socket nbar-metrics@.service) \
-		firmware/platform/daemon/grafana.json \
+		tools/stat/grafana.json \
 		$(DESTDIR)$(docdir)/examples
 .PHONY: install-nicd
 

@@ -5,7 +5,7 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . testbed/e2e/lib.sh
-dashboard=firmware/platform/daemon/grafana.json
+dashboard=tools/stat/grafana.json
 unit=firmware/platform/daemon/systemd/nbar-metrics@.service
 
 text() {
