@@ -6,6 +6,7 @@
 # CC=clang        any C11 compiler; DEBUG=1 for -O0 -g
 # prefix= libdir= sysconfdir= DESTDIR= ...: where make install puts things, as in the GNU coding standards
 
+# A release also changes nbar.h, debian/changelog, packaging/ (git grep -nF 0.1.0) and manual pages (.TH).
 VERSION  := 0.1.0
 DESTDIR  ?=
 SAN      ?=
@@ -94,6 +95,13 @@ bench: all ## latency of barriers, NIC-based against host-based, sizes 2 to 32, 
 
 install: $(INSTALLS) ## install into $(DESTDIR)$(prefix)
 
+UNINSTALL := $(abspath $(BUILD))/uninstall
+uninstall: ## remove what make install has installed with the same settings
+	$(Q)rm -rf $(UNINSTALL) && $(MAKE) --no-print-directory install DESTDIR=$(UNINSTALL)
+	$(Q)cd $(UNINSTALL) && find . ! -type d -printf '$(DESTDIR)/%P\0' | xargs -0 rm -f
+	$(Q)cd $(UNINSTALL) && find . -depth -type d -path '*nbar*' -printf '$(DESTDIR)/%P\0' | xargs -0 rmdir --ignore-fail-on-non-empty
+	$(Q)rm -rf $(UNINSTALL)
+
 DIST := $(BUILD)/nbar-$(VERSION).tar.gz
 dist: ## the sources as $(BUILD)/nbar-VERSION.tar.gz
 	$(Q)mkdir -p $(BUILD)
@@ -123,4 +131,4 @@ clean: ## remove what was built
 help: ## this text
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-.PHONY: all deps demo check check-nodeps bench install dist format tags hooks clean help
+.PHONY: all deps demo check check-nodeps bench install uninstall dist format tags hooks clean help

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * node.c - identifies the host of a process, and numbers hosts.
+ * node.c - identifies the host of a process, and the settings that all ranks must share; numbers
+ * hosts.
  *
  * Called when MPI starts, by the component when it first looks up a process, and for the texts of
  * failures. Knows no MPI.

@@ -77,6 +77,15 @@ page_of_each_function() {
 	[ $n -gt 40 ]
 }
 
+# Nothing but a file of somebody else is left.
+uninstalled() {
+	touch "$prefix/bin/other"
+	env -u PKG_CONFIG_SYSROOT_DIR -u PKG_CONFIG_PATH make -s uninstall BUILD="$built" prefix=/usr DESTDIR="$root" || return 1
+	find "$root" ! -type d -o -name '*nbar*'
+	[ "$(find "$root" ! -type d -o -name '*nbar*')" = "$prefix/bin/other" ]
+}
+
+built=$BUILD
 ok "make install into a folder" make -s install BUILD="$BUILD" prefix=/usr DESTDIR="$root"
 libdir=$(dirname "$(find "$root" -name libnbar.so)")
 PKG_CONFIG_PATH=$libdir/pkgconfig
@@ -110,4 +119,6 @@ done
 ok "the installed daemon starts" daemon "$work/run" --nics 3
 ok "three processes of the example meet" run_example meet "$work"/run/n{0,1,2}.sock
 ok "the installed tool shows the NICs" "$prefix/bin/nbar" stat "$work/run/n0.sock"
+daemons_end
+ok "make uninstall removes it" uninstalled
 finish

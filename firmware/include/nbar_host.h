@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nbar_host.h - what programs on a host share: daemons, the host library, tools and tests. Not for
- * a NIC's firmware, which has no libc. Needs _GNU_SOURCE; not installed.
+ * nbar_host.h - what programs on a host share (daemons, the host library, tools, tests): the run
+ * directory, clocks, messages. Not for a NIC's firmware, which has no libc. Needs _GNU_SOURCE; not
+ * installed.
  */
 #ifndef NBAR_HOST_H
 #define NBAR_HOST_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * request_user.c - the accounts of users. They limit what all processes of a user together may have
- * of a NIC, so that no user keeps another user out.
+ * request_user.c - the accounts of users: each user has at most its quota of a NIC
+ * (--user-percent), so that no user keeps another user out.
  *
  * Called by the other request*.c. An account is free when its user has no port and no lingering
  * group; the table is bounded by NBNIC_USERS_MAX. If no account is free, one without a port is

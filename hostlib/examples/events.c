@@ -3,6 +3,7 @@
  * events.c - a barrier in an event loop, which names the ranks that are late and gives up on them.
  *
  * Usage: events NIC. One process has both members of a group. Rank 1 posts half a second late.
+ * Build it by: cc events.c $(pkg-config --cflags --libs nbar) -o events
  */
 #include <errno.h>
 #include <poll.h>

@@ -3,6 +3,8 @@
  * pmix.c - barriers in a job whose launcher speaks PMIx, without MPI:
  *
  *	mpirun -n 4 ./pmix n0 1000       # NIC BARRIERS; srun and prterun do as well
+ *
+ * Build it by: cc pmix.c $(pkg-config --cflags --libs nbar pmix) -o pmix
  */
 #include <stdio.h>
 #include <stdlib.h>

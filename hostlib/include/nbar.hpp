@@ -2,7 +2,15 @@
 /*
  * nbar.hpp - nbar.h for C++17: ports and groups that close themselves, errors that are thrown.
  *
- * Header only. A group keeps its port open. The rules of nbar.h for threads and memory are valid
+ * Header only:
+ *
+ *	nbar::port port("n0");
+ *	nbar::group group(port, rank, size);
+ *	group.connect(all);             // group.endpoint() of every rank
+ *	auto ticket = group.post();
+ *	group.wait(ticket);             // throws nbar::error
+ *
+ * A group keeps its port open. The rules of nbar.h for threads and memory are valid
  * here.
  */
 #ifndef NBAR_HPP

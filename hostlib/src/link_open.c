@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * link_open.c - opens the control socket of a NIC by the NIC's name, and closes it.
+ * link_open.c - opens the control socket of a NIC by the NIC's name (or that in NBAR_NIC), and
+ * closes it.
  *
  * Called by the slow path (open, close, statistics). link.c handles the socket itself, and host.c
  * the in-process NICs.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * wait.c - how a thread waits: it spins or yields, then sleeps until it is woken.
+ * wait.c - how a thread waits (NBAR_WAIT): it spins or yields, then sleeps until it is woken.
  *
  * Called when the first test finds the barrier incomplete. A thread that waits for a group sleeps
  * on the futex of its completion, which the NIC increments on request; a thread that waits for

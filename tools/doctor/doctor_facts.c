@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * doctor_facts.c - looks at the machine. See doctor.h.
+ * doctor_facts.c - looks at the machine: processors, memory, network, NICs, MPIs. See doctor.h.
  */
 #include "doctor.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stat_openmetrics.c - the counters of NICs as OpenMetrics 1.0, for Prometheus. Each metric is a
- * family: type and help, then a line per NIC.
+ * stat_openmetrics.c - the metrics of NICs as OpenMetrics 1.0, for Prometheus; a dashboard of
+ * Grafana is beside it. Each metric is a family: type and help, then a line per NIC.
  */
 #include <inttypes.h>
 #include <stddef.h>

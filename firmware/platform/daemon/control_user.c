@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * control_user.c - the users of a daemon: the turn of their threads, and their file descriptors.
+ * control_user.c - the users of a daemon: the turn of their threads, and their quota of its file
+ * descriptors (--user-percent).
  *
  * The turn goes to the threads in the order in which they ask, so users are served round robin: a
  * user with a thousand clients has no more turns than a user with one. In-process NICs have no

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * service.c - talks to systemd, or another service manager (units and nicd.conf: systemd/).
+ * service.c - tells systemd, or another service manager, that the daemon is ready, works, or ends
+ * (units and nicd.conf: systemd/).
  */
 #include "service.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * one_to_many_host.c - the 1:P ping-pong: node 0 sends a message to each of the nodes 1 .. P, one
+ * one_to_many_host.c - the 1:P ping-pong: node 0 sends a message to each of the nodes 1 to P, one
  * after the other, and waits for all answers. Runs in a host process, over a "signal" group.
  */
 #include "one_to_many.h"
