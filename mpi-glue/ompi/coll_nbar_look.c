@@ -152,7 +152,6 @@ void coll_nbar_look_stop(void)
 	if (!look.installed)
 		return;
 	look.installed = false;
-	look.owed = 0;
 	if (mca_pml.pml_iprobe == look_iprobe)
 		mca_pml.pml_iprobe = look.iprobe;
 	if (mca_pml.pml_improbe == look_improbe)

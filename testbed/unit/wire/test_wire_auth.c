@@ -81,6 +81,7 @@ static void key_is_16_bytes_or_32_digits(void **state)
 	for (size_t n = 0; n < 32; n++) { /* 16 digits are a part of a key */
 		assert_int_equal(load(digits, n, 0600, &hex), -EINVAL);
 		assert_non_null(strstr(said, "16 bytes, or 32 hexadecimal digits"));
+		assert_int_equal(strncmp(said, "--key-file ", 11), 0);
 		assert_null(strstr(said, "00010203"));
 	}
 	line[31] = 'g';
@@ -128,6 +129,28 @@ static void hash_is_siphash_2_4(void **state)
 		text[i] = i;
 	assert_int_equal(a.hash(out, text, sizeof(text), a.key), 0);
 	assert_memory_equal(out, expected, sizeof(out));
+}
+
+/* Nobody can use a proof again: for other nonces, or as that of the other side. */
+static void a_proof_is_of_one_side_and_both_nonces(void **state)
+{
+	const struct wire_auth a = key_of(0), other = key_of(1);
+	uint8_t nonce[2 * NBAR_NONCE_SIZE] = { 1, 2, 3 };
+	uint8_t proof[NBAR_PROOF_SIZE], second[NBAR_PROOF_SIZE];
+
+	wire_auth_prove(&a, "nbar nic", nonce, proof);
+	wire_auth_prove(&a, "nbar nic", nonce, second);
+	assert_memory_equal(second, proof, sizeof(proof));
+	wire_auth_prove(&a, "nbar host", nonce, second);
+	assert_memory_not_equal(second, proof, sizeof(proof));
+	wire_auth_prove(&other, "nbar nic", nonce, second);
+	assert_memory_not_equal(second, proof, sizeof(proof));
+	for (uint32_t i = 0; i < sizeof(nonce); i++) {
+		nonce[i] ^= 0x80;
+		wire_auth_prove(&a, "nbar nic", nonce, second);
+		assert_memory_not_equal(second, proof, sizeof(proof));
+		nonce[i] ^= 0x80;
+	}
 }
 
 #define TAGGED (NBFW_FRAME_SIZE + WIRE_TAG_SIZE) /* bytes of a frame without a value */
@@ -475,9 +498,9 @@ static void repeated_signals_are_delivered(void **state)
 
 UNIT_MAIN(folder_make, folder_drop, UNIT(key_is_16_bytes_or_32_digits), UNIT(key_is_private),
 	  UNIT(hash_is_siphash_2_4), UNIT(tag_is_over_addresses_and_frame),
-	  UNIT(each_changed_bit_is_seen), UNIT(a_value_is_covered),
-	  UNIT(other_keys_and_addresses_are_seen), UNIT(frame_with_a_tag_is_checked),
-	  UNIT(peers_need_the_same_key), UNIT(udp_carries_tags),
+	  UNIT(a_proof_is_of_one_side_and_both_nonces), UNIT(each_changed_bit_is_seen),
+	  UNIT(a_value_is_covered), UNIT(other_keys_and_addresses_are_seen),
+	  UNIT(frame_with_a_tag_is_checked), UNIT(peers_need_the_same_key), UNIT(udp_carries_tags),
 	  UNIT(repeated_frames_end_no_barrier), UNIT(repeated_frames_look_alive),
 	  UNIT(repeated_pulls_after_a_close), UNIT(repeated_signals_are_delivered))
 #else

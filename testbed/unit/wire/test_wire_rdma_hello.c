@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -407,6 +408,13 @@ static void limits(void **state)
 
 static void connections_that_fail(void **state)
 {
+	struct rlimit usual, none;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &usual), 0);
+	none = (struct rlimit){ .rlim_max = usual.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_int_equal(says_hello(), -EMFILE);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &usual), 0);
 	assert_int_equal(says_hello_to("192.0.2.1"), -EINVAL);
 	said("not an IP address and a port");
 	fake.connect = ECONNREFUSED;
