@@ -119,6 +119,5 @@ done
 ok "the installed daemon starts" daemon "$work/run" --nics 3
 ok "three processes of the example meet" run_example meet "$work"/run/n{0,1,2}.sock
 ok "the installed tool shows the NICs" "$prefix/bin/nbar" stat "$work/run/n0.sock"
-daemons_end
 ok "make uninstall removes it" uninstalled
 finish
