@@ -142,6 +142,9 @@ ok "no NIC" refused "no NIC to run" "mode 0600"
 ok "the daemon reports that it is ready, and signs of life" serve
 ok "a wire that is misspelt is wrong usage" wants 2 "bind" "$nicd" --run-dir "$work/usage" --nic wire=udp,bind=here
 ok "an address that is not here is a failure" wants 1 "192.0.2.1" "$nicd" --run-dir "$work/usage" --nic wire=udp,bind=192.0.2.1:7000
+ok "a daemon" daemon "$work/taken" --nics 1
+ok "its run directory is refused to another" wants 1 "another daemon of nbar, process" \
+	timeout 20 "$nicd" --run-dir "$work/taken" --nic name=other,wire=ring
 ok "a service manager that is gone" no_manager
 ok "lines have a priority prefix in the journal, and nowhere else" journal
 if systemd-analyze security --help 2>/dev/null | grep -q offline; then
