@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * config.h - the limits of a NIC. The build of a platform may set each by -D.
+ * config.h - the limits of a NIC. The build of a platform may set those with #ifndef by -D.
  *
  * The ABI sets the upper bounds (nbar_abi.h); a small NIC lowers them. A request beyond a limit is
  * refused with a message that names the limit.

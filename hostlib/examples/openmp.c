@@ -4,7 +4,8 @@
  *
  * Usage: openmp [KIND [NIC]]. KIND is how the threads of a team meet: sense-reverse, mcs,
  * tournament, dissemination:N. Without a NIC, the threads are one team. With a NIC, they are two
- * teams; each team is a member of a group of two, on a port of its own, like a process.
+ * teams; each team is a member of a group of two, on a port of its own, like a process;
+ * between nodes, exchange the endpoint addresses as hello.c does.
  * Build it by: cc -fopenmp openmp.c $(pkg-config --cflags --libs nbar) -o openmp
  */
 #include <omp.h>
