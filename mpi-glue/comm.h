@@ -108,7 +108,8 @@ struct nbmpi_ops {
 	 * memory, because after a failed allocation at one rank, the other ranks would wait. Tags
 	 * separate the messages of one set-up from those of others, if the MPI needs that. */
 	int (*exchange)(void *mpi, uint32_t tag, struct nbmpi_message *message, uint32_t n);
-	/* Lets the MPI make progress with all other pending operations. */
+	/* Lets the MPI make progress with all other pending operations (coll_nbar_module.c,
+	 * pmpi_request.c). */
 	void (*progress)(void);
 	/* Called after each barrier of NICs. The MPI then receives the messages that were sent
 	 * before the barrier: now, or when the program looks for a message. */
