@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plan.c - writes the plans of the algorithms of alg.h.
+ * plan.c - writes the plans of the algorithms of alg.h: pairwise, dissemination, mcs, tournament,
+ * binomial, linear, tree.
  *
  * Called when a group is opened. Uses integers only: a logarithm in floating point counts one round
  * too many for sizes such as 125 = 5^3. Must never write beyond the capacity that the caller gives.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rtt.c - early PULLs: after a loss, a group asks for missing tokens after some round trips, and
- * not only at the TIMEOUTs of the engine.
+ * rtt.c - early PULLs (a PULL asks for a missing token): after a loss, a group sends them after
+ * some round trips, and not only at the TIMEOUTs of the engine.
  *
  * Called when timers are due, for each LATER and ABORT, and for TOKENs that come soon after a PULL;
  * never for other tokens. Must send nothing before a token was lost, and must not move a TIMEOUT:

@@ -35,7 +35,7 @@ static void begin(void)
 					 .nlinger = 14 };
 	n->counter[0] = 21;
 	n->counter[3] = 23;
-	n->counter[NBAR_COUNTER_END - 1] = 29;
+	n->counter[NBAR_COUNTER_echoes_received] = 29;
 	t.now[1].nic = (struct nbar_rep_nic_stat){ .nic = "b\"\\\n", .wire = "udp" };
 	group[0] = (struct nbar_group_info){ .alg = "pairwise",
 					     .index = 1,
