@@ -95,11 +95,15 @@ bench: all ## latency of barriers, NIC-based against host-based, sizes 2 to 32, 
 
 install: $(INSTALLS) ## install into $(DESTDIR)$(prefix)
 
+# Removes the files that an installation into an empty folder has, and what Python has compiled.
 UNINSTALL := $(abspath $(BUILD))/uninstall
+INSTALLED  = $(abspath $(DESTDIR))
 uninstall: ## remove what make install has installed with the same settings
+	$(if $(filter /%,$(prefix)),,$(error prefix= is not an absolute path: $(prefix)))
 	$(Q)rm -rf $(UNINSTALL) && $(MAKE) --no-print-directory install DESTDIR=$(UNINSTALL)
-	$(Q)cd $(UNINSTALL) && find . ! -type d -printf '$(DESTDIR)/%P\0' | xargs -0 rm -f
-	$(Q)cd $(UNINSTALL) && find . -depth -type d -path '*nbar*' -printf '$(DESTDIR)/%P\0' | xargs -0 rmdir --ignore-fail-on-non-empty
+	$(Q)cd $(UNINSTALL) && find . ! -type d -printf '$(INSTALLED)/%P\0' | xargs -0 rm -f $(INSTALLED)$(pythondir)/__pycache__/nbar.*.pyc
+	$(Q)cd $(UNINSTALL) && find . -depth -type d -path '*nbar*' -printf '$(INSTALLED)/%P\0' | \
+		xargs -0 rmdir --ignore-fail-on-non-empty $(INSTALLED)$(pythondir)/__pycache__ 2>/dev/null || true
 	$(Q)rm -rf $(UNINSTALL)
 
 DIST := $(BUILD)/nbar-$(VERSION).tar.gz

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The firmware: libnbfw.a (core), libnbnic.a (NIC), nbar-nicd, in-process NICs, wires that need an SDK (DPDK=, KERNEL=,
-# VERBS=, SODIUM=) and the service. The first two are freestanding.
+# VERBS=), keys (SODIUM=) and the service. The first two are freestanding.
 
 UNITS += fw nicd dpdk verbs kernel rdma
 # Only the compiler's own headers, the ABI, and the firmware's: whatever else is included fails.

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Installs into an empty folder, as a package would, and tests only the installed files: the library
-# with the README's example and pkg-config, the daemon, the tool, the man pages.
+# with the README's example and pkg-config, the daemon, the tool, the man pages. At the end,
+# make uninstall leaves nothing of it.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 . testbed/e2e/lib.sh
@@ -77,10 +78,14 @@ page_of_each_function() {
 	[ $n -gt 40 ]
 }
 
-# Nothing but a file of somebody else is left.
+uninstall() { # DESTDIR
+	env -u PKG_CONFIG_SYSROOT_DIR -u PKG_CONFIG_PATH make -s uninstall BUILD="$built" prefix=/usr DESTDIR="$1"
+}
+
+# Nothing but a file of somebody else is left. Twice: nothing is there any more. DESTDIR may be relative.
 uninstalled() {
 	touch "$prefix/bin/other"
-	env -u PKG_CONFIG_SYSROOT_DIR -u PKG_CONFIG_PATH make -s uninstall BUILD="$built" prefix=/usr DESTDIR="$root" || return 1
+	uninstall "$root" && uninstall "$(realpath --relative-to=. "$root")" || return 1
 	find "$root" ! -type d -o -name '*nbar*'
 	[ "$(find "$root" ! -type d -o -name '*nbar*')" = "$prefix/bin/other" ]
 }
@@ -101,7 +106,7 @@ ok "the library of NICs in a process exports one name" one_symbol libnbar-hostni
 ok "three processes of the example meet without a daemon" run_example alone $alone $alone $alone
 ok "man pages are there" man_pages
 ok "each function has the page that describes it" page_of_each_function
-ok "the module of Python loads the installed library" env NBAR_LIBRARY="$libdir/libnbar.so.0" \
+ok "the module of Python loads the installed library" env -u PYTHONDONTWRITEBYTECODE NBAR_LIBRARY="$libdir/libnbar.so.0" \
 	PYTHONPATH="$(dirname "$(find "$root" -name nbar.py)")" python3 -c 'import nbar; nbar.open("'$alone'").close()'
 BUILD=$prefix/bin
 if [ -x "$BUILD/nbar-lab" ]; then

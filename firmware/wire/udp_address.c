@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * udp_address.c - the address that a NIC on "udp" advertises to its peers, if no option names one: the
- * default route decides, then the kind of the interface.
+ * udp_address.c - the address that a NIC on "udp" advertises to its peers, if no option names
+ * one: the default route decides, then the kind of the interface.
  *
  * Each host with containers has the same address on a bridge, such as 172.17.0.1, and no peer can
  * reach it. Sends no frame.

@@ -27,8 +27,8 @@ mad_host() {
 	barriers -i 2000 && wait $mad && barriers -i 300
 }
 
-# Repeats each token from vb to va as one of the next barrier, each time with another wrong field; and in other
-# lengths.
+# Sends each token from vb to va again, with the number of the next barrier and one wrong field (each field in turn);
+# and in other lengths.
 forged() {
 	nsenter -t "$other" -n python3 -c '
 import random, socket, struct

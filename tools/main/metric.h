@@ -94,7 +94,7 @@ enum metric_members {
 	METRIC_OVER_AVERAGE,
 	METRIC_OVER_QUANTILE, /* of all barriers of all members */
 	METRIC_OVER_SKEW,
-	METRIC_OVER_GIVEN, /* set by the test itself */
+	METRIC_OVER_GIVEN, /* set by the test itself: metric[METRIC_ID], as in tools/mpi/run.c */
 	METRIC_OVER_FIRST, /* the value of the first metric of the table: of mean, or avg, ... */
 	METRIC_OVER_NONE   /* the metric compares rows */
 };

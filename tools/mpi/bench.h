@@ -23,7 +23,6 @@
 #include <stdio.h>
 
 #include "comm.h"
-#include "judge.h"
 #include "metric.h"
 #include "options.h"
 #include "result.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * main.c - nbar-nicd, the soft NIC daemon: opens the wires, and binds the polling thread to its
- * processor
- * (--cpu).
+ * processor (--cpu).
  *
  * main() reads the command line, takes the run directory, opens the wires, drops the rights that it
  * no longer needs, and then is the polling thread until a signal stops it. nicd.c runs the NICs,
