@@ -122,7 +122,7 @@ tags: ## where each name is defined, for editors: needs ctags
 	$(Q)git ls-files '*.[ch]' | ctags -L - -f $@
 
 # Every compilation of `make all` and of the tests, as JSON for language servers.
-compile_commands.json: Makefile $(wildcard */*.mk */*/*.mk)
+compile_commands.json: Makefile $(wildcard */*.mk */*/*.mk) ## every compilation, for language servers
 	$(call say,GEN,$@)
 	$(Q)$(MAKE) --no-print-directory -Bnk all $(TESTS) 2>/dev/null | testbed/compile-commands >$@
 
@@ -133,6 +133,6 @@ clean: ## remove what was built
 	$(Q)rm -rf build build-*
 
 help: ## this text
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z_.-]+:.*## /{printf "  make %-21s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: all deps demo check check-nodeps bench install uninstall dist format tags hooks clean help

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pmpi.c - the PMPI library, by LD_PRELOAD: barriers and allreduces by NIC for any program (what it
- * replaces: pmpi.map; in Fortran, pmpi_f08.c too).
+ * pmpi.c - the PMPI library, which replaces the MPI functions that pmpi.map lists: so NICs run the
+ * barriers and allreduces of any program. LD_PRELOAD loads it.
  *
  * For MPICH and MPIs derived from it. Replaces MPI_Barrier, MPI_Ibarrier, MPI_Allreduce,
  * MPI_Iallreduce, the calls that complete requests, and the calls that begin and end MPI. The

@@ -134,7 +134,7 @@ enum nbar_value_type {
 	NBAR_VALUE_TYPES(NBAR_VALUE_TYPE_ID)
 #undef NBAR_VALUE_TYPE_ID
 };
-#define NBAR_IS_PAIR(type) ((type) > NBAR_DOUBLE)
+#define NBAR_IS_PAIR(type) ((type) > NBAR_DOUBLE) /* of class L: the last of the table */
 
 struct nbar_value {
 	uint8_t op, type; /* enum nbar_value_op, enum nbar_value_type */

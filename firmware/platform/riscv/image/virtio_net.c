@@ -47,8 +47,8 @@ enum {
 #define NO_NOTIFY 1u    /* used ring: the device looks by itself */
 #define NO_INTERRUPT 1u /* available ring: none for this queue */
 
-#define ETHER_TYPE_HIGH (uint8_t)(NBFW_ETHER_TYPE >> 8)
-#define ETHER_TYPE_LOW (uint8_t) NBFW_ETHER_TYPE
+#define ETHER_TYPE_HIGH (NBFW_ETHER_TYPE >> 8)
+#define ETHER_TYPE_LOW (NBFW_ETHER_TYPE & 0xff)
 /* The kind of wire in endpoint addresses (WIRE.md): frames and addresses are those of wire dpdk. */
 #define KIND_ETHERNET 2u
 #define MAC_SIZE 6u
