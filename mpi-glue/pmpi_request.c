@@ -168,9 +168,27 @@ static void call_handler_of_freed(MPI_Errhandler handler, int code)
 	PMPI_Errhandler_free(&theirs);
 }
 
+/* True if the handler that gets the failure of the request ends the job. */
+static bool ends_job(const struct request *r)
+{
+	MPI_Errhandler now = r->handler;
+	bool ends;
+
+	if (!r->barrier.orphan)
+		PMPI_Comm_get_errhandler(r->comm, &now);
+	ends = now == MPI_ERRORS_ARE_FATAL;
+#if MPI_VERSION >= 4
+	ends |= now == MPI_ERRORS_ABORT;
+#endif
+	if (!r->barrier.orphan)
+		PMPI_Errhandler_free(&now);
+	return ends;
+}
+
 /* Frees the requests that the call has completed. Returns the result of the call: rc if it is an
  * error; else the code of a failed request (MPI_ERR_IN_STATUS for calls with several), after a call
- * of its handler. */
+ * of its handler. A handler that ends the job gets the code of the request in each case, because
+ * the text that it prints says which rank is missing. */
 static int request_completed(int rc, bool several)
 {
 	struct request *r;
@@ -178,11 +196,13 @@ static int request_completed(int rc, bool several)
 	while ((r = freed) != NULL) {
 		freed = r->next;
 		if (r->code != MPI_SUCCESS && !r->told && rc == MPI_SUCCESS) {
+			int code = several && !ends_job(r) ? MPI_ERR_IN_STATUS : r->code;
+
 			rc = several ? MPI_ERR_IN_STATUS : r->code;
 			if (r->barrier.orphan)
-				call_handler_of_freed(r->handler, rc);
+				call_handler_of_freed(r->handler, code);
 			else
-				PMPI_Comm_call_errhandler(r->comm, rc);
+				PMPI_Comm_call_errhandler(r->comm, code);
 		}
 		PMPI_Errhandler_free(&r->handler);
 		/* MPI forbids to free it under way. MPICH does so, and post.c still has it. */

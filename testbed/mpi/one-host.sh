@@ -25,7 +25,8 @@ with_mpich() {
 		"$bin/libnbar-mpi-mpich.so" "$bin/mpi-oracle.mpich" -s "$work/m" "$@"
 }
 
-standard() {
+standard() { # MPI [RULES]
+	local rules=${2:-$rules}
 	case $1 in
 	openmpi)
 		timeout -k 5 "${ORACLE_LIMIT:-120}" mpirun.openmpi -np 1 -x NBAR_NIC=$here "$bin/mpi-standard.openmpi" $rules : \
@@ -35,6 +36,14 @@ standard() {
 			"$bin/mpi-standard.mpich" $rules : -np 1 -env NBAR_NIC $there -env LD_PRELOAD \
 			"$bin/libnbar-mpi-mpich.so" "$bin/mpi-standard.mpich" $rules ;;
 	esac
+}
+
+# A request fails, among several, in a communicator whose errors end the job: the text names the reason.
+fatal() {
+	! standard $1 fatal >"$work/out" 2>&1
+	local rc=$?
+	cat "$work/out"
+	[ $rc = 0 ] && ! grep -q 'did not end' "$work/out" && grep -q 'nbar: barrier over 2 ranks failed; missing: ' "$work/out"
 }
 
 # Without "threads": the component of Open MPI looks for messages less often then.
@@ -87,6 +96,8 @@ for mpi in openmpi mpich; do
 	fi
 	ok "$mpi: barriers by NICs" with_$mpi -e nic $quick
 	ok "$mpi: rules of the standard" standard $mpi
+	# Open MPI prints the text, but its launcher sometimes loses it.
+	[ $mpi = openmpi ] || ok "$mpi: the text of a fatal error" fatal $mpi
 	ok "$mpi: in-process NICs" in_process $mpi
 	ok "$mpi: one host without a NIC" within $mpi
 	ok "$mpi: switched off" off $mpi

@@ -352,6 +352,7 @@ static const struct {
 	{ "descriptors", rule_descriptors, "1,100 communicators of 3 MPI_Ibarrier each" },
 	{ "fails", rule_fails, "a barrier that fails tells its communicator's handler alone" },
 	{ "fails-freed", rule_fails_freed, "so it does when the communicator has been freed" },
+	{ "fatal", rule_fatal, "a barrier that fails in MPI_Waitall ends the job" },
 	{ "handlers", rule_handlers, "handlers of other communicators stay as they are" },
 	{ "wrong-communicator", rule_wrong_communicator, "a wrong communicator is MPI_ERR_COMM" },
 	{ "allreduce", rule_allreduce, "MPI_Allreduce of all sizes and operations" },

@@ -32,6 +32,7 @@ void hear(void);
 /* standard_failures.c: barriers that fail, and wrong arguments. */
 void rule_fails(void);
 void rule_fails_freed(void);
+void rule_fatal(void);
 void rule_handlers(void);
 void rule_wrong_communicator(void);
 

@@ -197,6 +197,23 @@ void rule_fails_freed(void)
 	MPI_Errhandler_free(&handler);
 }
 
+/* Ends the job: MPI_ERRORS_ARE_FATAL is the handler of a new communicator. */
+void rule_fatal(void)
+{
+	MPI_Comm comm = duplicate(true);
+	MPI_Request request;
+
+	if (me == 1) {
+		MPI_Comm_free(&comm);
+		hear();
+		return;
+	}
+	MPI_Ibarrier(comm, &request);
+	find_among(&request, BY_WAITALL);
+	want(false, "the job did not end");
+	tell();
+}
+
 /* --- the handlers of MPI_COMM_WORLD and MPI_COMM_SELF ------------------------------------------
  */
 
