@@ -211,6 +211,10 @@ int nbmpi_test(struct nbmpi_request *r);
  * some tests. Never sleeps. */
 void nbmpi_yield(void);
 
+/* The same, for callers that do nothing else. Set *since to 0 before the first call of a wait. When
+ * the wait has yielded for a millisecond, each call also sleeps, for about 0.1 ms. */
+void nbmpi_wait_yield(uint64_t *since);
+
 /* Error code of the failure of this communicator's barriers. */
 int nbmpi_comm_code(const struct nbmpi_comm *c);
 

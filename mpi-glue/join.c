@@ -232,6 +232,7 @@ static int try_once(struct nbmpi_comm *c, double *left)
 	struct nbar_value value = { .op = NBAR_SUM, .type = NBAR_DOUBLE, .count = 1 };
 	struct nbmpi_request r = { .value = c->value ? &value : NULL };
 	double seen = nbmpi_now_s(), now;
+	uint64_t yields_since = 0;
 	int rc;
 
 	if (c->value && nbmpi_value_is_fast(c, c->value))
@@ -250,7 +251,7 @@ static int try_once(struct nbmpi_comm *c, double *left)
 		seen = now;
 		if (round % TRIAL_ROUNDS == 0)
 			nbmpi_self.start.ops->progress();
-		nbmpi_yield();
+		nbmpi_wait_yield(&yields_since);
 	}
 	pthread_mutex_lock(&c->lock);
 	nbmpi_forget(c, &r);

@@ -41,6 +41,10 @@ static _Thread_local struct request *freed;
 /* Not 0: this thread is in a call that is replaced below, and that reports failures itself. */
 static _Thread_local unsigned ours;
 
+/* This thread is in such a call that waits; and since when it yields there (nbmpi_wait_yield). */
+static _Thread_local bool waits;
+static _Thread_local uint64_t yields_since;
+
 static struct {
 	pthread_mutex_t lock;
 	struct request *first;
@@ -78,6 +82,14 @@ static bool request_done(struct request *r)
 	return true;
 }
 
+static void give_way(void)
+{
+	if (waits)
+		nbmpi_wait_yield(&yields_since);
+	else
+		nbmpi_yield();
+}
+
 static int on_poll(void *state, MPI_Status *status)
 {
 	struct request *r = state;
@@ -85,7 +97,7 @@ static int on_poll(void *state, MPI_Status *status)
 	(void)status;
 	if (!request_done(r) && ++r->polls % POLLS == 0) {
 		pmpi_progress();
-		nbmpi_yield();
+		give_way();
 	}
 	return MPI_SUCCESS;
 }
@@ -100,7 +112,7 @@ static int on_wait(int count, void **state, double timeout, MPI_Status *status)
 
 		while (!request_done(r)) {
 			pmpi_progress();
-			nbmpi_yield();
+			give_way();
 		}
 	}
 	return MPI_SUCCESS;
@@ -319,9 +331,16 @@ static int ours_end(int rc)
 }
 #define BY_US(call) ours_end((ours++, (call)))
 
+static int waits_end(int rc)
+{
+	waits = false;
+	return ours_end(rc);
+}
+#define WAIT_BY_US(call) waits_end((ours++, waits = true, yields_since = 0, (call)))
+
 int MPI_Wait(MPI_Request *request, MPI_Status *status)
 {
-	return completed_one(BY_US(PMPI_Wait(request, status)), status);
+	return completed_one(WAIT_BY_US(PMPI_Wait(request, status)), status);
 }
 
 int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
@@ -331,7 +350,7 @@ int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 
 int MPI_Waitany(int n, MPI_Request request[], int *index, MPI_Status *status)
 {
-	return completed_one(BY_US(PMPI_Waitany(n, request, index, status)), status);
+	return completed_one(WAIT_BY_US(PMPI_Waitany(n, request, index, status)), status);
 }
 
 int MPI_Testany(int n, MPI_Request request[], int *index, int *flag, MPI_Status *status)
@@ -341,7 +360,7 @@ int MPI_Testany(int n, MPI_Request request[], int *index, int *flag, MPI_Status 
 
 int MPI_Waitall(int n, MPI_Request request[], MPI_Status status[])
 {
-	return completed_some(BY_US(PMPI_Waitall(n, request, status)), n, status);
+	return completed_some(WAIT_BY_US(PMPI_Waitall(n, request, status)), n, status);
 }
 
 int MPI_Testall(int n, MPI_Request request[], int *flag, MPI_Status status[])
@@ -351,7 +370,7 @@ int MPI_Testall(int n, MPI_Request request[], int *flag, MPI_Status status[])
 
 int MPI_Waitsome(int n, MPI_Request request[], int *count, int index[], MPI_Status status[])
 {
-	int rc = BY_US(PMPI_Waitsome(n, request, count, index, status));
+	int rc = WAIT_BY_US(PMPI_Waitsome(n, request, count, index, status));
 
 	return completed_some(rc, *count, status);
 }

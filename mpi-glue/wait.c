@@ -21,7 +21,12 @@
 #define SLEEP_NS 50000u  /* the first sleep; each sleep is twice as long as the one before, ... */
 #define SLEEP_DOUBLES 6u /* ... this many times: 3.2 ms at most */
 #define CLOCK_ROUNDS 16u /* rounds between two looks at the clock */
-#define TELL_S 10.0      /* a wait that a rank reports; then each that is twice as long */
+/* A wait yields for this long, then it also naps before each yield. Threads that yield to each
+ * other for long mislead the scheduler of Linux 6.6 and later: it may leave another thread without
+ * a processor for seconds, and that thread may be in a pass of the NIC for which all wait. */
+#define YIELD_NS 1000000u
+#define NAP_NS 20000 /* and the slack of the kernel's timers: 50 us */
+#define TELL_S 10.0  /* a wait that a rank reports; then each that is twice as long */
 
 double nbmpi_now_s(void)
 {
@@ -62,27 +67,44 @@ static bool spins(void)
 	return wait == NBMPI_WAIT_SPIN || (wait == NBMPI_WAIT_AUTO && nbar_pace_spins(&pace));
 }
 
-/* threads: ranks of this host that wait for each other. */
-static void yield(uint32_t threads)
+/* threads: ranks of this host that wait for each other. since: as in nbmpi_wait_yield. */
+static void yield_processor(uint32_t threads, uint64_t *since)
 {
+	const struct timespec nap = { .tv_nsec = NAP_NS };
 	uint64_t before = nbar_now_ns();
 
+	if (*since == 0)
+		*since = before;
+	if (before - *since >= YIELD_NS) {
+		nanosleep(&nap, NULL);
+		before = nbar_now_ns();
+	}
 	sched_yield();
 	if (nbar_pace_yielded(&pace, nbar_now_ns() - before) &&
 	    nbmpi_self.start.config.wait == NBMPI_WAIT_AUTO)
 		pace.home = nbar_move(pace.returns ? pace.home : -1, threads);
 }
 
+void nbmpi_wait_yield(uint64_t *since)
+{
+	if (spins())
+		*since = 0;
+	else
+		yield_processor(1, since);
+}
+
 void nbmpi_yield(void)
 {
-	if (!spins())
-		yield(1);
+	uint64_t since = 0;
+
+	nbmpi_wait_yield(&since);
 }
 
 int nbmpi_wait(struct nbmpi_request *r)
 {
 	bool sleeps = nbmpi_self.start.config.wait == NBMPI_WAIT_BLOCK;
 	double since = 0, tell = TELL_S, waited;
+	uint64_t yields_since = 0;
 
 	for (uint32_t round = 0;; round++) {
 		bool spin = spins();
@@ -97,8 +119,10 @@ int nbmpi_wait(struct nbmpi_request *r)
 			nbmpi_self.start.ops->progress();
 		if (sleeps)
 			sleep_a_little(r->comm, r, round);
-		else if (!spin)
-			yield(r->comm->nlocal);
+		else if (spin)
+			yields_since = 0;
+		else
+			yield_processor(r->comm->nlocal, &yields_since);
 		if (round % CLOCK_ROUNDS != CLOCK_ROUNDS - 1)
 			continue;
 		if (since == 0)

@@ -460,6 +460,31 @@ static void a_test_never_waits(void **state)
 	ranks_run(held);
 }
 
+/* Waits for its own clock: other threads do not count. */
+static void long_waits_nap(void **state)
+{
+	uint64_t since = 0, sleeps = calls.sleeps;
+
+	nbmpi_self.start.config.wait = NBMPI_WAIT_YIELD;
+	yield_takes = 1; /* ns */
+	clock_advance(1);
+	nbmpi_wait_yield(&since);
+	clock_advance(0.0009);
+	nbmpi_wait_yield(&since);
+	assert_int_equal(calls.sleeps, sleeps);
+	clock_advance(0.0002);
+	nbmpi_wait_yield(&since);
+	nbmpi_wait_yield(&since);
+	assert_int_equal(calls.sleeps, sleeps + 2);
+	nbmpi_yield();
+	nbmpi_self.start.config.wait = NBMPI_WAIT_SPIN;
+	nbmpi_wait_yield(&since); /* as at the begin */
+	assert_int_equal(since, 0);
+	assert_int_equal(calls.sleeps, sleeps + 2);
+	yield_takes = 0;
+	clock_restore();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -479,6 +504,7 @@ int main(void)
 		UNIT(many_communicators),
 		UNIT(a_request_outlives_its_communicator),
 		UNIT(a_test_never_waits),
+		UNIT(long_waits_nap),
 	};
 
 	return run_with_ranks(5, tests);
