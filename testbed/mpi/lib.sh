@@ -76,7 +76,7 @@ report() {
 	if [ $rc != 0 ]; then
 		count=$((count + 1)) failures=$((failures + 1))
 		echo "not ok $count - $glue, $name: ended with status $rc"
-		tail -n 20 "$work/out" "$work/err" | sed 's/^/# /'
+		tail -n 20 "$work/err" "$work/out" | sed 's/^/# /'
 	fi
 }
 

@@ -19,6 +19,7 @@ TMPDIR=/tmp
 . testbed/e2e/lib.sh
 oracle=$BUILD/oracle
 within=
+limit= # words before the oracle's command
 run=0 # number of the last run that used the guests' shared memory
 # A guest is slow: early PULLs would only delay the answers.
 times="--idle sleep --pull-us 20000 --budget-ms 8000"
@@ -73,11 +74,14 @@ stop_all() {
 	at each bash -c "$stop"
 }
 
-# gather PID...: waits for these oracles, then prints their output.
+# gather PID...: waits for these oracles, then prints their output. Fails with 124 if one was stopped by
+# its limit.
 gather() {
-	local p rc=0
+	local p rc=0 its
 	for p; do
-		wait "$p" || rc=1
+		wait "$p"
+		its=$?
+		[ $its = 0 ] || [ $rc = 124 ] || rc=$its
 	done
 	cat "$work"/said.*
 	rm -f "$work"/said.*
@@ -90,7 +94,7 @@ across() {
 	shift
 	run=$((run + 1))
 	for ((k = 0; k < n; k++)); do
-		at $k "$oracle" -m "$NBAR_SHARED" -k $run -n "$n" -r $k "$@" /tmp/nicd/n0.sock >"$work/said.$k" 2>&1 &
+		at $k $limit "$oracle" -m "$NBAR_SHARED" -k $run -n "$n" -r $k "$@" /tmp/nicd/n0.sock >"$work/said.$k" 2>&1 &
 		p+=($!)
 	done
 	gather "${p[@]}"
@@ -104,12 +108,11 @@ resource() { # KIND: how many objects of this kind the device has: "qp", "mr", "
 	rdma resource show "$device" | grep -o " $1 [0-9]*" | head -n 1 | cut -d ' ' -f 3
 }
 
-# soon COMMAND...: tries it up to 600 times, every tenth of a second, until it succeeds.
+# soon COMMAND...: tries it every tenth of a second until it succeeds; no try begins after 300 s.
 soon() {
-	local i
-	for i in $(seq 600); do
-		"$@" && return
+	local end=$((SECONDS + 300))
+	until "$@"; do
+		[ $SECONDS -lt $end ] || return
 		sleep 0.1
 	done
-	return 1
 }

@@ -45,15 +45,16 @@ under_way() {
 }
 
 # dies COMMAND TEXT: runs COMMAND in guest 1 during barriers. They must end with an error that
-# contains TEXT.
+# contains TEXT, in at most 700 s.
 dies() {
-	local before
+	local before limit="timeout 700" rc
 	before=$(count_of /tmp/nicd/n0.sock barriers_completed)
-	(soon under_way "$before"; at 1 bash -c "$1") &
-	! across $NBAR_GUESTS -i 100000000 -a dissemination:2 >"$work/out" 2>&1 || return
+	(soon under_way "$before" && at 1 bash -c "$1") &
+	across $NBAR_GUESTS -i 100000000 -a dissemination:2 >"$work/out" 2>&1
+	rc=$?
 	wait $!
 	cat "$work/out"
-	grep -q "$2" "$work/out"
+	[ $rc != 0 ] && [ $rc != 124 ] && grep -q "$2" "$work/out"
 }
 
 again() {
@@ -80,9 +81,14 @@ link_was_said() {
 	at 1 grep 'is down' /tmp/nicd/err && at 1 grep 'is up again' /tmp/nicd/err && at each truncate -s 0 /tmp/nicd/err
 }
 
+# The link is down until the member behind it has failed, and 15 s more. Where guests get little of the
+# machine's processors, their NICs count the retry budget slower than a clock does.
+down='(sleep 1; ip link set eth0 down
+for i in $(seq 300); do pgrep -x oracle || break; sleep 1; done
+sleep 15; ip link set eth0 up) </dev/null >/dev/null 2>&1 &'
+
 link_goes() {
-	ok "$mode: a link is down for 20 s: the error names the rank behind it" dies \
-		'(sleep 1; ip link set eth0 down; sleep 20; ip link set eth0 up) </dev/null >/dev/null 2>&1 &' 'rank 1'
+	ok "$mode: a link goes down: the error names the rank behind it" dies "$down" 'rank 1'
 	ok "$mode: the link is up again, and new groups work" soon across "$NBAR_GUESTS" -i 50
 	ok "$mode: the daemon has said so" link_was_said
 }
