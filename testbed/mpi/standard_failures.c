@@ -135,7 +135,8 @@ static void fails_by(MPI_Errhandler handler, bool own, enum call call)
 	int code;
 
 	heard = heard_by_world = 0;
-	MPI_Comm_set_errhandler(comm, handler);
+	if (call != BY_WAITALL) /* there, the handler changes under way */
+		MPI_Comm_set_errhandler(comm, handler);
 	if (me == 1) {
 		MPI_Comm_free(&comm);
 		hear();
@@ -143,12 +144,18 @@ static void fails_by(MPI_Errhandler handler, bool own, enum call call)
 	}
 	if (call != BY_BARRIER)
 		want(MPI_Ibarrier(comm, &request) == MPI_SUCCESS, "MPI_Ibarrier failed");
+	MPI_Comm_set_errhandler(comm, handler);
 	code = find(comm, &request, call);
 	want_nbar(code);
 	want(heard == own, "the communicator's handler was not called once");
 	if (own) {
 		want(comm_heard == same, "the handler got another communicator");
+#ifdef OPEN_MPI
 		want(for_several(call) || code_heard == code, "the handler got another code");
+#else
+		want(code_heard == (for_several(call) ? MPI_ERR_IN_STATUS : code),
+		     "the handler got another code");
+#endif
 	}
 	MPI_Comm_free(&comm);
 	tell();

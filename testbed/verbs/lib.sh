@@ -112,7 +112,7 @@ resource() { # KIND: how many objects of this kind the device has: "qp", "mr", "
 soon() {
 	local end=$((SECONDS + 300))
 	until "$@"; do
-		[ $SECONDS -lt $end ] || return
+		[ $SECONDS -lt $end ] || return 1
 		sleep 0.1
 	done
 }
